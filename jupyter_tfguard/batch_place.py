@@ -6,7 +6,9 @@ another batch size take them from here: refusal, stop, report, estimate.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from .decode import dict_of
 
 _NAME_LIMIT = 60
 
@@ -25,7 +27,7 @@ class BatchPlace(NamedTuple):
     @classmethod
     def of(cls, recorded: object) -> BatchPlace:
         """The place that a recording names; the argument if it names none, as those of earlier versions."""
-        fields: dict[str, Any] = recorded if isinstance(recorded, dict) else {}
+        fields = dict_of(recorded)
         kind, name = fields.get("kind"), fields.get("name")
         if kind not in _CHANGES or not isinstance(name, str) or not name.isprintable():
             return IN_ARGUMENT

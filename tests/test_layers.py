@@ -17,6 +17,7 @@ GROUND = {
     "_version",
     "errors",
     "units",
+    "decode",
     "metrics",
     "trend",
     "config",

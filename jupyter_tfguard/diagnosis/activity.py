@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..batch_place import IN_ARGUMENT, BatchPlace
+from ..decode import dict_of, number_of, text_of, whole_of
 from ..kept_data import Kept
 from ..record.facts import LOOP
 from .observed import Observed
-from .typed import dict_of, number_of, text_of, whole_of
 
 
 @dataclass(frozen=True)

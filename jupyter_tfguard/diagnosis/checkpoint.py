@@ -6,10 +6,10 @@ import os.path
 from dataclasses import dataclass
 from typing import Any
 
+from ..decode import dict_of, number_of, text_of, whole_of
 from ..record.facts import LOOP
 from ..redact import REDACTED
 from .evidence import Evidence
-from .typed import dict_of, number_of, text_of, whole_of
 
 _BACKUP = "BackupAndRestore"
 _OURS = "tfguard"  # the guard itself, when it stopped a fit

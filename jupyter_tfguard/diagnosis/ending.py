@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..decode import number_of
 from ..units import human_bytes
 from .evidence import Evidence
 from .exit_status import SIGNAL_NUMBERS
 from .finding import Advice, Confidence, Fact, Finding, Source, quoted
 from .log_lines import LogLine
 from .os_log import OomKill
-from .typed import number_of
 from .verdict import Verdict, native_text_is_old
 
 _QUOTED = 400

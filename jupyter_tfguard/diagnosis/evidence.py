@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
+from ..decode import dict_of, list_of, number_of, text_of
 from ..memory.limits import Limit
 from .activity import last_cell
 from .growth import Growth, host_growth
@@ -12,7 +13,6 @@ from .limits_seen import binding_limit_of, memory_limit_of
 from .observed import Observed
 from .pasted import Pasted
 from .system_log import DeathLog
-from .typed import dict_of, number_of, text_of
 from .verdict import Verdict, of_pasted, of_recorded
 
 _CHILD_KILLED = "child_oom_killed"
@@ -63,7 +63,7 @@ class Evidence(Observed):
         recorded = self.bundle.get("earlier_deaths")
         key = "notebook_path" if self.identity.get("notebook_path") else "kernel_id"
         found = []
-        for death in map(dict_of, recorded if isinstance(recorded, list) else ()):
+        for death in map(dict_of, list_of(recorded)):
             when, cause = number_of(death.get("died")), text_of(death.get("cause"))
             ours = bool(death.get(key)) and death.get(key) == self.identity.get(key)
             ours = ours and death.get("kernel_alive") is not True
@@ -77,7 +77,7 @@ class Evidence(Observed):
         cell, recorded = last_cell(self), self.bundle.get("earlier_deaths")
         if self.hang is None or cell is None or cell.started is None:
             return None
-        for death in map(dict_of, recorded if isinstance(recorded, list) else ()):
+        for death in map(dict_of, list_of(recorded)):
             when, kernel = number_of(death.get("died")), death.get("kernel_id")
             ours = bool(kernel) and kernel == self.identity.get("kernel_id")
             of_child = death.get("kernel_alive") is True and death.get("cause") == _CHILD_KILLED

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .typed import whole_of
+from ..decode import whole_of
 
 FIELDS = ("model_number", "models_alive", "session_cleared", "jit_compile")
 OWN_PROCESS = "Run each fit in its own process, or build the model once and reset its weights."

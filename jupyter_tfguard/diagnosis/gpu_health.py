@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .typed import number_of, text_of
+from ..decode import list_of, number_of, text_of
 from .xid import HARDWARE, SOFTWARE, xid_row
 
 ERROR, WARNING = "error", "warning"
@@ -119,8 +119,7 @@ class CardHealth:
         )
 
     def _note_clocks(self, reasons: object, now: float) -> None:
-        known = reasons if isinstance(reasons, list) else []
-        reason = next((name for name in _SLOW if name in known), None)
+        reason = next((name for name in _SLOW if name in list_of(reasons)), None)
         if reason is None:
             return
         slow = self._slow

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..decode import number_of
 from ..units import human_bytes
 from .evidence import Evidence
 from .finding import Fact, Source
 from .gpus import Gpu, GpuProcess
-from .typed import number_of
 
 _CARDS = 2
 _NAMED = 2

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 
+from ..decode import dict_of, text_of
 from .catalog.cuda import minimum_driver, newest_family
 from .catalog.gpu_arch import Coverage, arch_covered, family_of
 from .catalog.tensorflow import TensorFlowBuild, build_of, builds
 from .evidence import Evidence
-from .typed import dict_of, text_of
 
 # ... compatible with compute capability 12.0a. CUDA kernels will be jit-compiled ...     ... compute capability: 7.5
 _CAPABILITY = re.compile(r"compute capability:? (?P<number>\d{1,2}\.\d)")

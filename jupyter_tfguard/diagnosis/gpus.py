@@ -27,8 +27,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..bus_id import same_card
+from ..decode import dict_of, list_of, number_of, text_of, whole_of
 from ..record.timeline import column
-from .typed import dict_of, number_of, text_of, whole_of
 
 _NEAR_SECONDS = 60.0
 
@@ -106,11 +106,7 @@ class Gpu:
 
 def gpus_of(value: object, died: float) -> list[Gpu]:
     """The GPUs in a bundle; values of the wrong type count as unknown."""
-    return (
-        [_gpu(device, died) for device in value if isinstance(device, dict)]
-        if isinstance(value, (list, tuple))
-        else []
-    )
+    return [_gpu(device, died) for device in list_of(value) if isinstance(device, dict)]
 
 
 def _gpu(device: dict[str, Any], died: float) -> Gpu:
@@ -147,7 +143,7 @@ def _process(value: object) -> GpuProcess:
 
 def _faults(events: object, died: float) -> list[tuple[float, int]]:
     found = []
-    for event in events if isinstance(events, list) else ():
+    for event in list_of(events):
         when, number = number_of(dict_of(event).get("time")), whole_of(dict_of(event).get("xid"))
         if when is not None and number is not None and abs(when - died) < _NEAR_SECONDS:
             found.append((when, number))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .typed import dict_of, number_of
+from ..decode import dict_of, number_of
 
 
 @dataclass(frozen=True)

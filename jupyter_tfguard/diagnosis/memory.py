@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from ..decode import number_of
 from ..memory.limits import Limit, LimitKind
 from ..units import human_bytes, human_seconds
 from .activity import Cell, Fit, last_cell, last_fit
 from .evidence import Evidence
 from .finding import Fact, Source
 from .limits_seen import use_of
-from .typed import number_of
 
 NEAR_LIMIT_FRACTION = 0.85
 SPARE_BYTES = 64 * 1024 * 1024

@@ -6,9 +6,9 @@ import itertools
 from dataclasses import dataclass
 from typing import Any
 
+from ..decode import dict_of, number_of, text_of, whole_of
 from ..kept_data import Holder
 from .observed import Observed
-from .typed import dict_of, number_of, text_of, whole_of
 
 
 @dataclass(frozen=True)

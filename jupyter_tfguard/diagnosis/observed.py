@@ -10,6 +10,7 @@ import math
 from functools import cached_property
 from typing import Any
 
+from ..decode import dict_of, lines_of, number_of, text_of, whole_of
 from ..record.facts import AROUND_THE_KERNEL, Cull
 from ..record.timeline import Point, column, timeline
 from .exit_status import passed_on_signal
@@ -29,7 +30,6 @@ from .python_stacks import (
 )
 from .standstill import Standstill, standstill_of
 from .story import Story
-from .typed import dict_of, lines_of, number_of, text_of, whole_of
 
 
 class Observed:

@@ -6,11 +6,11 @@ import functools
 from dataclasses import dataclass
 from typing import Any
 
+from ..decode import dict_of, lines_of, list_of, number_of, text_of
 from ..record.stacks import Frame, feeding, stacks_of, waits_in_library
 from ..units import human_seconds
 from .finding import Fact, Source
 from .python_stacks import cell_frame
-from .typed import dict_of, lines_of, number_of, text_of
 
 _UNKNOWN_OUTSIDE = "a file, a connection or a child process"
 _DISK = "a disk or a network file system"
@@ -219,7 +219,7 @@ def _is_service(frames: tuple[Frame, ...]) -> bool:
 
 def _forks(found: object, imported: float | None) -> tuple[ForkedChild, ...]:
     forks = []
-    for fork in map(dict_of, found if isinstance(found, (list, tuple)) else ()):
+    for fork in map(dict_of, list_of(found)):
         pid, started = number_of(fork.get("pid")), number_of(fork.get("started"))
         if pid is not None:
             known = imported is not None and started is not None

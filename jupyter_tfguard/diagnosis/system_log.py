@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import cached_property
 
+from ..decode import dict_of, list_of, number_of, text_of
 from ..units import human_seconds
 from .observed import Observed
 from .os_log import (
@@ -20,7 +21,6 @@ from .os_log import (
     runs_python,
     xids,
 )
-from .typed import dict_of, number_of, text_of
 
 # pid 4711      process 4711      line 14: 4711 Killed      I0000 00:00:1700000000.123456    4711 parse_flags.cc:224]
 _PROCESS = (
@@ -62,7 +62,7 @@ class DeathLog:
             return [line.text for line in both]
         lines = self._recorded.get("lines")
         found = []
-        for line in lines if isinstance(lines, list) else ():
+        for line in list_of(lines):
             when, text = number_of(dict_of(line).get("time")), text_of(dict_of(line).get("text"))
             if text is not None and (when is None or abs(when - self._seen.died) < 60):
                 found.append(text)

@@ -6,6 +6,7 @@ import dataclasses
 import re
 from collections.abc import Callable
 
+from ..decode import dict_of, number_of, whole_of
 from ..units import human_bytes, human_seconds
 from .activity import last_cell, last_fit
 from .catalog.native_aborts import heap_damage
@@ -18,7 +19,6 @@ from .line_sizes import readable
 from .os_log import KILLS, MEMORY, STORAGE, runs_python
 from .python_stacks import endless, own_stacks
 from .stack_words import caller_words, misfit_words, package_words
-from .typed import dict_of, number_of, whole_of
 from .verdict import native_text_is_old
 
 # module compiled against ABI version 0x1000009 but this version of numpy is 0x2000000

@@ -11,6 +11,7 @@ import re
 import time
 from dataclasses import dataclass
 
+from ..decode import dict_of, number_of
 from .exit_status import ExitStatus
 from .finding import Confidence
 from .log_lines import LogLine, is_cut_in_traceback
@@ -19,7 +20,6 @@ from .os_log import runs_python
 from .remarks import is_on_gpu, says_that_it_hung
 from .signs import Role, Sign
 from .story import Story
-from .typed import dict_of, number_of
 
 # Number of last lines that can belong to the end; earlier lines belong to something else.
 _LATE_LINES = 60

@@ -15,6 +15,7 @@ from typing import Any
 
 from ..collectors.machine import machine
 from ..collectors.ulimits import thread_limits
+from ..decode import dict_of, number_of, text_of
 from ..errors import RecordUnreadable
 from ..metrics import Sample
 from ..record.bundle import FORMAT, is_bundle_id, new_bundle_id
@@ -116,11 +117,9 @@ def seen_part(bundle: Bundle) -> Bundle:
 
 
 def _with_seen(bundle: Bundle, seen: dict[str, Any]) -> Bundle:
-    whose = seen.get("identity")
-    whose = whose if isinstance(whose, dict) else {}
+    whose = dict_of(seen.get("identity"))
     named = {n: _text(whose.get(n)) for n in ("kernel_id", "kernel_name", "notebook_path")}
-    died = whose.get("died")
-    if isinstance(died, (int, float)) and math.isfinite(died):
+    if (died := number_of(whose.get("died"))) is not None:
         bundle["identity"]["died"] = float(died)
     bundle["identity"] |= {name: value for name, value in named.items() if value}
     if is_bundle_id(seen.get("id")):
@@ -187,7 +186,8 @@ def _lines(text: str) -> list[str]:
 
 
 def _text(value: object) -> str | None:
-    return clean(value)[:1000] if isinstance(value, str) and value else None
+    found = text_of(value)
+    return None if found is None else clean(found)[:1000]
 
 
 def _last_sign_of_life(contents: RecordingContents | None) -> float:

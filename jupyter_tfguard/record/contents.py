@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..decode import json_object
 from ..errors import FolderUnusable, RecordTooNew, RecordUnreadable
 from ..metrics import Sample
 from ..private_files import PrivateFolder
@@ -110,7 +110,7 @@ def read_recording(path: Path) -> RecordingContents:
         stderr_tail=last_words(folder),
         fault_text=_text(folder, FAULT),
         signal_texts=signals,
-        end=_json_object(folder.read(END, _TEXT_LIMIT_BYTES)),
+        end=json_object(folder.read(END, _TEXT_LIMIT_BYTES)),
         problems=problems,
     )
 
@@ -124,16 +124,16 @@ def recording_header(path: Path) -> dict[str, Any]:
 
 
 def _header(folder: PrivateFolder) -> dict[str, Any] | None:
-    return _json_object(folder.read(HEADER, _TEXT_LIMIT_BYTES))
+    return json_object(folder.read(HEADER, _TEXT_LIMIT_BYTES))
 
 
 def _seen(folder: PrivateFolder) -> dict[str, Any] | None:
-    seen = _json_object(folder.read(SEEN, RECORDS_LIMIT_BYTES))
+    seen = json_object(folder.read(SEEN, RECORDS_LIMIT_BYTES))
     return seen if seen is not None and isinstance(seen.get("server"), dict) else None
 
 
 def _exit_status(folder: PrivateFolder) -> int | None:
-    status = (_json_object(folder.read(EXIT, _TEXT_LIMIT_BYTES)) or {}).get("status")
+    status = (json_object(folder.read(EXIT, _TEXT_LIMIT_BYTES)) or {}).get("status")
     return status if type(status) is int and 0 <= status <= _HIGHEST_STATUS else None
 
 
@@ -146,14 +146,6 @@ def _records(folder: PrivateFolder, name: str, problems: list[str]) -> RecordFil
         except RecordUnreadable as bad:
             problems.append(str(bad))
     return RecordFile({}, [])
-
-
-def _json_object(content: bytes | None) -> dict[str, Any] | None:
-    try:
-        value = json.loads(content or b"")
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def _text(folder: PrivateFolder, name: str) -> str:

@@ -10,6 +10,7 @@ import json
 import time
 from typing import Any
 
+from ..decode import json_object, text_of
 from .record_writer import RecordWriter
 from .records import Record
 from .series import is_moment
@@ -89,15 +90,8 @@ class EventReader:
             return None
         text = b"".join(self._parts)
         self._parts.clear()
-        try:
-            event = json.loads(text)
-        except (ValueError, RecursionError):
-            return None
-        if (
-            not isinstance(event, dict)
-            or not isinstance(event.get("kind"), str)
-            or not is_moment(record)
-        ):
+        event = json_object(text)
+        if event is None or text_of(event.get("kind")) is None or not is_moment(record):
             return None
         return event | {"n": record.sequence, "t": record.time, "m": record.monotonic}
 

@@ -10,6 +10,8 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
+from ..decode import number_of
+
 _SAME_MOMENT_SECONDS = 1.0
 _TEXT_LIMIT = 40
 # Events that the kernel survives, by their kind in the journal: the kind in a report, the label in a curve.
@@ -47,11 +49,11 @@ class MarkReader:
 
     def take(self, event: dict[str, Any]) -> None:
         """Process the next event."""
-        kind, when, moment = event.get("kind"), _number(event.get("t")), _number(event.get("m"))
+        kind, when, moment = event.get("kind"), number_of(event.get("t")), number_of(event.get("m"))
         if when is None or moment is None:
             return
         if kind == "cell_start":
-            count = _number(event.get("execution_count"))
+            count = number_of(event.get("execution_count"))
             self._cell = Mark(when, f"[{count:.0f}]" if count else "cell")
             self._cell_moment = moment
             self._marks.append(self._cell)
@@ -67,9 +69,3 @@ class MarkReader:
             self._marks.append(Mark(when, label))
         elif isinstance(kind, str) and kind in OUT_OF_MEMORY:
             self._marks.append(Mark(when, OUT_OF_MEMORY[kind][1]))
-
-
-def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    return value if abs(value) < 1e15 else None

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from ..decode import dict_of, json_object, size_of
 from .record_writer import RecordWriter
 from .records import RECORD_HEAD_BYTES, Record
 
@@ -70,8 +71,8 @@ def newest_gpu_memory(records: list[Record]) -> list[dict[str, Any]] | None:
         if isinstance(devices, list):
             named = {d["device"]: d for d in devices[:DEVICES_LIMIT] if is_device(d)}
             return [
-                {"device": name, "in_use_bytes": size(d.get("in_use_bytes"))}
-                | {"peak_bytes": size(d.get("peak_bytes"))}
+                {"device": name, "in_use_bytes": size_of(d.get("in_use_bytes"))}
+                | {"peak_bytes": size_of(d.get("peak_bytes"))}
                 for name, d in named.items()
             ]
     return None
@@ -81,20 +82,12 @@ def _values(records: list[Record], number: int) -> Iterator[dict[str, Any]]:
     """The JSON objects in records of one type, newest first."""
     for record in reversed(records):
         if record.type == number:
-            try:
-                value = json.loads(record.payload)
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(value, dict):
+            value = json_object(record.payload)
+            if value is not None:
                 yield value
 
 
 def is_device(value: object) -> bool:
     """True for an object that names a GPU device, such as ``GPU:0``."""
-    name = value.get("device") if isinstance(value, dict) else None
+    name = dict_of(value).get("device")
     return isinstance(name, str) and re.fullmatch(r"GPU:[0-9]{1,4}", name) is not None
-
-
-def size(value: object) -> int | None:
-    """A plausible number of bytes; None for anything else."""
-    return value if type(value) is int and 0 <= value < 1 << 53 else None

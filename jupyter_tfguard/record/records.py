@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeGuard
 
+from ..decode import dict_of, json_object
 from ..errors import RecordTooNew, RecordUnreadable
 
 FORMAT = (2, 0)
@@ -63,9 +64,7 @@ class RecordFile(NamedTuple):
 
     def type_named(self, number: int) -> dict[str, Any]:
         """The header's entry for a type; empty if it is missing or invalid."""
-        types = self.header.get("types")
-        found = types.get(str(number)) if isinstance(types, dict) else None
-        return found if isinstance(found, dict) else {}
+        return dict_of(dict_of(self.header.get("types")).get(str(number)))
 
 
 def record_bytes_for(payload_bytes: int) -> int:
@@ -139,7 +138,7 @@ def read_header(content: bytes, what: str = "The file of records") -> RecordHead
 
 def major_of(declared: object) -> int | None:
     """The major version in ``format`` of a header, a bundle or a report; None if there is none."""
-    version = declared.get("format") if isinstance(declared, dict) else None
+    version = dict_of(declared).get("format")
     if not isinstance(version, list) or not version:
         return None
     return version[0] if _is_number(version[0]) else None
@@ -163,11 +162,7 @@ def _block_json(block: bytes) -> dict[str, Any] | None:
     text = block[_BLOCK.size : _BLOCK.size + length]
     if magic != _MAGIC or length > BLOCK_BYTES - _BLOCK.size or zlib.crc32(text) != crc:
         return None
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
+    return json_object(text)
 
 
 def intact_records(content: bytes, record_bytes: int, *, after: int = 0) -> Iterator[Record]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
+from ..decode import dict_of, list_of
+
 LIMIT_BYTES = 256 * 1024
 # Key of the recording's header: how a watcher requests the stacks, see kernel/stacks.py.
 HEADER_KEY = "stacks"
@@ -123,11 +125,10 @@ def thread_name(ident: int) -> str:
 
 def claims(header: dict[str, Any] | None) -> dict[str, Any]:
     """The header's entry about stacks; empty without a guard."""
-    found = (header or {}).get(HEADER_KEY)
-    return found if isinstance(found, dict) else {}
+    return dict_of((header or {}).get(HEADER_KEY))
 
 
 def service_threads(header: dict[str, Any] | None) -> tuple[int, ...]:
     """Native ids of the kernel's service threads, self-reported by the kernel; empty if unknown."""
-    found = claims(header).get("service_threads")
-    return tuple(t for t in found[:100] if type(t) is int) if isinstance(found, list) else ()
+    found = list_of(claims(header).get("service_threads"))
+    return tuple(t for t in found[:100] if type(t) is int)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ..decode import dict_of, number_of
 from .series import Summary
 
 Source = Literal["server", "kernel"]
@@ -60,8 +61,7 @@ def timeline(name: str, server: Table, kernel: Table, died: float) -> list[Point
     claimed: list[Point] = []
     # From fine to coarse: a summary is used only if it is older than all finer points.
     for resolution in ("samples", "seconds", "minutes"):
-        table = kernel.get(resolution)
-        found = sorted(_claims(table if isinstance(table, dict) else {}, name), key=_time)
+        found = sorted(_claims(dict_of(kernel.get(resolution)), name), key=_time)
         oldest = claimed[0].time if claimed else died + _AFTER_DEATH_SECONDS
         claimed = [point for point in found if point.time < oldest] + claimed
     times = [point.time for point in seen]
@@ -94,14 +94,9 @@ def column(table: Table, name: str) -> Iterator[tuple[float, float]]:
     position = list(columns).index(name)
     for row in rows:
         if isinstance(row, (list, tuple)) and len(row) > position:
-            when, value = row[0], row[position]
-            if _is_number(when) and _is_number(value):
+            when, value = number_of(row[0]), number_of(row[position])
+            if when is not None and value is not None:
                 yield when, value
-
-
-def _is_number(value: object) -> bool:
-    # Every comparison with NaN is false.
-    return type(value) in (int, float) and -1e300 < value < 1e300  # type: ignore[operator]
 
 
 def thinned_table(summaries: list[Summary], limit: int) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..diagnosis.typed import dict_of
+from ..decode import dict_of
 from ..redact import REDACTED, clean_value, redact
 from .people import HOST, PEOPLE, USER
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ..diagnosis.typed import dict_of
+from ..decode import dict_of, list_of
 from .choices import CELL_TEXT, FUNCTIONS, LEFT_OUT, PATH, STDERR
 
 Json = dict[str, Any]
@@ -41,12 +41,12 @@ def left_out(bundle: Json, report: Json, without: frozenset[str]) -> tuple[Json,
         bundle = _in_kernel(bundle, "events", _without_heads)
         rows = [
             row | {"value": LEFT_OUT} if dict_of(row).get("code") else row
-            for row in _list(report.get("activity"))
+            for row in list_of(report.get("activity"))
         ]
         report = report | {"activity": rows, "advice": _without_code(report.get("advice"))}
         others = [
             other | {"advice": _without_code(other.get("advice"))}
-            for other in map(dict_of, _list(report.get("other_findings")))
+            for other in map(dict_of, list_of(report.get("other_findings")))
         ]
         report["other_findings"] = others
     if STDERR in without:
@@ -63,12 +63,12 @@ def replacements(bundle: Json, report: Json, without: frozenset[str]) -> list[Re
     found: list[Replacement] = []
     lines: list[str] = []
     if CELL_TEXT in without:
-        heads = [str(dict_of(event).get("head") or "") for event in _list(kernel.get("events"))]
+        heads = [str(dict_of(event).get("head") or "") for event in list_of(kernel.get("events"))]
         lines += [line for head in heads for line in head.removesuffix("…").splitlines()]
     if STDERR in without:
         lines += [
-            *map(str, _list(kernel.get("stderr_tail"))),
-            *map(str, _list(report.get("stderr_tail"))),
+            *map(str, list_of(kernel.get("stderr_tail"))),
+            *map(str, list_of(report.get("stderr_tail"))),
         ]
     found += _literally(lines, LEFT_OUT, _LINE_CHARACTERS)
     own = {str(path) for path in _own_paths(bundle, report)}
@@ -102,12 +102,12 @@ def _in_kernel(bundle: Json, name: str, change: Any) -> Json:
 def _without_heads(events: Any) -> list[Any]:
     return [
         event | {"head": LEFT_OUT} if dict_of(event).get("head") else event
-        for event in _list(events)
+        for event in list_of(events)
     ]
 
 
 def _without_code(advice: Any) -> list[Any]:
-    return [step | {"code": None} for step in map(dict_of, _list(advice))]
+    return [step | {"code": None} for step in map(dict_of, list_of(advice))]
 
 
 def _literally(texts: Any, mark: str, shortest: int) -> list[Replacement]:
@@ -157,11 +157,11 @@ def _notebooks(value: Any) -> Iterator[str]:
 def _functions(bundle: Json, report: Json) -> Iterator[Replacement]:
     kernel = dict_of(bundle.get("kernel"))
     stacks = [
-        _list(kernel.get("fault_text")),
-        _list(kernel.get("stderr_tail")),
-        *map(_list, dict_of(kernel.get("signal_texts")).values()),
-        _list(dict_of(dict_of(bundle.get("server")).get("hang")).get("stacks")),
-        _list(report.get("python_stack")),
+        list_of(kernel.get("fault_text")),
+        list_of(kernel.get("stderr_tail")),
+        *map(list_of, dict_of(kernel.get("signal_texts")).values()),
+        list_of(dict_of(dict_of(bundle.get("server")).get("hang")).get("stacks")),
+        list_of(report.get("python_stack")),
     ]
     names = {
         match[2].rpartition(".")[2]
@@ -174,7 +174,3 @@ def _functions(bundle: Json, report: Json) -> Iterator[Replacement]:
     for name in sorted(names, key=len, reverse=True):
         before = r"(?<=, in )|(?<=\d in )" if name in _ORDINARY else r"(?<!\w)"
         yield re.compile(rf"(?:{before}){re.escape(name)}(?!\w)"), FUNCTION
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []

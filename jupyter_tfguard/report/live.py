@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
+from ..decode import dict_of, list_of, size_of
 from ..memory.limits import binding_limit, memory_in_use
 from ..metrics import Sample
-from ..record.newest import size
 from ..units import human_bytes
 from ..watch.forecast import Forecast
 from ..watch.live import Live
@@ -113,7 +113,7 @@ def guard(
         text: The state in words.
         fix: Command that loads the guard.
     """
-    reported = claimed if isinstance(claimed, dict) else {}
+    reported = dict_of(claimed)
     return {
         "loaded": loaded,
         "text": text,
@@ -136,7 +136,7 @@ def whole(value: float | None) -> int | None:
 
 
 def _sentences(claimed: object) -> list[str]:
-    found = claimed if isinstance(claimed, list) else []
+    found = list_of(claimed)
     return [str(one)[:TEXT_LIMIT] for one in found[:_PROBLEM_LIMIT]]
 
 
@@ -145,7 +145,7 @@ def _stop(claimed: object) -> dict[str, Any] | None:
         return None
     return {
         "state": claimed["state"],
-        "stop_bytes": size(claimed.get("stop_bytes")),
+        "stop_bytes": size_of(claimed.get("stop_bytes")),
         "notes": _sentences(claimed.get("notes")),
     }
 

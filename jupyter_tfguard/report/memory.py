@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..decode import number_of, text_of, whole_of
 from ..diagnosis import activity
 from ..diagnosis.evidence import Evidence
 from ..diagnosis.limits_seen import use_of
 from ..diagnosis.memory import memory_source, when_of_old_peak
-from ..diagnosis.typed import number_of, text_of, whole_of
 from ..memory.limits import LimitKind, named
 from ..record.marks import OUT_OF_MEMORY
 from ..record.timeline import Point

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, cast
 
+from ..decode import list_of
 from ..diagnosis.finding import Confidence, Source
 from ..diagnosis.rule import all_rules
 from ..redact import redact
@@ -164,7 +165,7 @@ def _confidence(value: object) -> str:
 
 
 def _dicts(value: object) -> list[Json]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    return [item for item in list_of(value) if isinstance(item, dict)]
 
 
 def _fact(source: str, text: str, raw: object = None) -> documents.LogFact:

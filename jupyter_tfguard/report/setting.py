@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ..decode import dict_of, whole_of
 from ..diagnosis.rule import all_rules
-from ..diagnosis.typed import dict_of, whole_of
 from ..memory.limits import named
 from ..units import human_bytes
 

@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from ..decode import list_of, number_of
 from ..units import human_bytes
 
 WIDTH = 920
@@ -82,7 +83,7 @@ def pictures(memory: Json | None) -> list[Picture]:
     samples = _samples((memory or {}).get("samples"))
     if memory is None or len(samples) < 2:
         return []
-    died = _number(memory.get("crash_time"))
+    died = number_of(memory.get("crash_time"))
     end = died if died is not None and died >= samples[-1][0] else None
     span = (samples[0][0], max(samples[-1][0], end or 0.0))
     curves = [c for c in memory.get("curves") or [] if len(_samples(c.get("samples"))) > 1]
@@ -109,7 +110,7 @@ def _picture(
 ) -> Picture:
     drawn = [(str(c["title"]), _samples(c["samples"])) for c in (first, *others)]
     peak = max(value for _, samples in drawn for _, value in samples)
-    limit = _number(first.get("limit_bytes")) or 0.0
+    limit = number_of(first.get("limit_bytes")) or 0.0
     on_axis = limit > 0 and peak >= limit * _SMALLEST_SHARE
     highest = max(peak, limit if on_axis else 0.0, 1024.0**2)
     floor = height - _FLOOR_ROOM
@@ -144,7 +145,7 @@ def _picture(
         events=tuple(
             Tick(x(when), floor - 8, str(event.get("label")), event.get("kind") in _BAD)
             for event in events
-            if (when := _number(event.get("time"))) is not None and span[0] <= when <= span[1]
+            if (when := number_of(event.get("time"))) is not None and span[0] <= when <= span[1]
         ),
         limit=y(limit) if on_axis else None,
         limit_text=name if on_axis or not name else f"↑ {name}",
@@ -154,9 +155,9 @@ def _picture(
 
 def _samples(value: object) -> Samples:
     found = []
-    for row in value if isinstance(value, list) else ():
+    for row in list_of(value):
         if isinstance(row, (list, tuple)) and len(row) == 2:
-            when, size = _number(row[0]), _number(row[1])
+            when, size = number_of(row[0]), number_of(row[1])
             if when is not None and size is not None and 0 <= size < 1e18 and 0 <= when < 1e11:
                 found.append((when, size))
     return found
@@ -164,10 +165,6 @@ def _samples(value: object) -> Samples:
 
 def _clock(moment: float) -> str:
     return time.strftime("%H:%M:%S", time.gmtime(moment))
-
-
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, (int, float)) and abs(value) < 1e18 else None
 
 
 def _value_ticks(highest: float) -> list[float]:

@@ -6,12 +6,12 @@ import datetime
 import math
 from typing import Any, cast
 
+from ..decode import dict_of, list_of, text_of, whole_of
 from ..diagnosis import activity
 from ..diagnosis.checkpoint import doubt, last_checkpoint, resume_code
 from ..diagnosis.evidence import Evidence
 from ..diagnosis.finding import Advice, Diagnosis, Fact
 from ..diagnosis.python_stacks import FAULT_SIGNALS
-from ..diagnosis.typed import dict_of, text_of, whole_of
 from ..units import human_count, human_seconds
 from . import documents
 from .frames import folded_frames, without_harmless
@@ -120,9 +120,8 @@ def _others(diagnosis: Diagnosis) -> list[documents.Finding]:
 
 def _versions(claimed: object) -> dict[str, str]:
     """Names and versions of libraries; anything else that the kernel wrote is left out."""
-    if not isinstance(claimed, dict):
-        return {}
-    named = {name: version for name, version in claimed.items() if isinstance(version, str)}
+    found = dict_of(claimed)
+    named = {name: version for name, version in found.items() if isinstance(version, str)}
     return {str(name)[:100]: named[name][:100] for name in list(named)[:_VERSIONS_LIMIT]}
 
 
@@ -178,8 +177,7 @@ def _activity(seen: Evidence) -> list[documents.Row]:
 def _patched(seen: Evidence) -> str | None:
     """What the guard had replaced in a process that crashed in native code: it may be at fault itself."""
     stop = dict_of(dict_of(seen.header.get("guard")).get("stop"))
-    found = stop.get("patched")
-    names = [text for name in found if (text := text_of(name))] if isinstance(found, list) else []
+    names = [text for name in list_of(stop.get("patched")) if (text := text_of(name))]
     if not names:
         return None
     functions = ", ".join(names[:_PATCHED_LIMIT])

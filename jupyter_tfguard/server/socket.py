@@ -19,7 +19,7 @@ from jupyter_server.base.websocket import WebSocketMixin
 from tornado import web
 from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
-from ..units import is_known
+from ..decode import number_of
 from .service import Service
 
 RESOURCE = "tfguard"
@@ -200,9 +200,8 @@ def _parse(message: str | bytes) -> Watch | None:
 
 
 def _hertz(rate: object) -> float | None:
-    if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not is_known(rate):
-        return None
-    return min(FASTEST_HERTZ, max(SLOWEST_HERTZ, float(rate)))
+    found = number_of(rate)
+    return None if found is None else min(FASTEST_HERTZ, max(SLOWEST_HERTZ, float(found)))
 
 
 def _retrieve_exception(sent: asyncio.Future[None]) -> None:

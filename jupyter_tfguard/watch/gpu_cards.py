@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..bus_id import same_card
+from ..decode import text_of
 from ..units import human_bytes
 from .gpu_processes import ProcessCheck, Seen
 from .monitored import MonitoredKernel
@@ -83,8 +84,7 @@ def notebook_path(monitored: MonitoredKernel) -> str | None:
     """From the server's sessions, else from the kernel's header."""
     if monitored.kernel.notebook_path is not None:
         return monitored.kernel.notebook_path
-    claimed = (monitored.live.header or {}).get("notebook_path")
-    return claimed[:1000] if isinstance(claimed, str) and claimed else None
+    return text_of((monitored.live.header or {}).get("notebook_path"), 1000)
 
 
 class Joiner:

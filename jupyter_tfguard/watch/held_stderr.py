@@ -17,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ..decode import dict_of
 from ..record.identity import ProcessIdentity
 from ..record.last_words import POSITION, finish, opened_again, wait_for_lock
 
@@ -107,9 +108,7 @@ def _close(descriptor: int) -> None:
 
 def _part(guard: Any, name: str) -> tuple[int, int] | None:
     """Descriptor and inode in the header."""
-    fields = guard.get(name) if isinstance(guard, dict) else None
-    if not isinstance(fields, dict):
-        return None
+    fields = dict_of(dict_of(guard).get(name))
     descriptor, inode = fields.get("descriptor"), fields.get("inode")
     return (descriptor, inode) if type(descriptor) is int and type(inode) is int else None
 

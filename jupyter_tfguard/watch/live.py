@@ -5,14 +5,13 @@ The content is not trusted: the user's notebook can write anything there. All va
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..decode import dict_of, json_object, number_of, text_of, whole_of
 from ..errors import FolderUnusable
 from ..private_files import PrivateFolder
 from ..record.facts import LOOP
@@ -181,10 +180,9 @@ class LiveReader:
         stamp = (found.st_mtime_ns, found.st_ino)
         if stamp == self._header_stamp:
             return
-        with contextlib.suppress(ValueError, RecursionError):
-            value = json.loads(folder.read(HEADER, _HEADER_LIMIT_BYTES) or b"")
-            if isinstance(value, dict):
-                self._header, self._header_stamp = value, stamp
+        value = json_object(folder.read(HEADER, _HEADER_LIMIT_BYTES))
+        if value is not None:
+            self._header, self._header_stamp = value, stamp
 
     def close(self) -> None:
         """Close the folder's descriptor."""
@@ -197,8 +195,8 @@ def training_state(progress: dict[str, Any] | None) -> dict[str, Any] | None:
         return None
     logs = progress.get("logs")
     whole = ("parameter_count", "batch_size", "epochs", "epoch", "steps", "step")
-    numbers = {name: _whole(progress.get(name)) for name in whole}
-    speed = _number(progress.get("steps_per_second"))
+    numbers = {name: whole_of(progress.get(name)) for name in whole}
+    speed = number_of(progress.get("steps_per_second"))
     active = progress.get("active") is True
     kind = progress["what"]
     return {
@@ -214,25 +212,25 @@ def training_state(progress: dict[str, Any] | None) -> dict[str, Any] | None:
         "logs": {
             # JSON has no NaN, but users want to see a loss that became NaN.
             str(name)[:_TEXT_LIMIT]: value
-            if _number(value) is not None
+            if number_of(value) is not None
             else str(value)[:_TEXT_LIMIT]
-            for name, value in list(logs.items() if isinstance(logs, dict) else ())[:20]
+            for name, value in list(dict_of(logs).items())[:20]
             if type(value) in (int, float)
         },
-        "started": _number(progress.get("started")),
-        "ended": _number(progress.get("ended")),
+        "started": number_of(progress.get("started")),
+        "ended": number_of(progress.get("ended")),
     }
 
 
 def fit_place(progress: dict[str, Any]) -> FitPlace | None:
     """The place that a record of the progress names; None if no fit runs, or if it names none."""
-    fit_id, begun = _whole(progress.get("fit_id")), _whole(progress.get("steps_begun"))
+    fit_id, begun = whole_of(progress.get("fit_id")), whole_of(progress.get("steps_begun"))
     in_step = progress.get("in_step")
     if progress.get("active") is not True or type(in_step) is not bool:
         return None
     if fit_id is None or begun is None:
         return None
-    return FitPlace(fit_id, begun, _whole(progress.get("validation_step")), in_step)
+    return FitPlace(fit_id, begun, whole_of(progress.get("validation_step")), in_step)
 
 
 def _seconds_left(numbers: dict[str, int | None], speed: float | None) -> float | None:
@@ -244,17 +242,5 @@ def _seconds_left(numbers: dict[str, int | None], speed: float | None) -> float 
     return max(0.0, left / speed)
 
 
-def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    # Excludes NaN, infinity and integers beyond the range of a float.
-    return value if abs(value) < 1e300 else None
-
-
-def _whole(value: object) -> int | None:
-    found = _number(value)
-    return int(found) if found is not None and abs(found) < 1e18 else None
-
-
 def _text(value: object) -> str | None:
-    return value[:_TEXT_LIMIT] if isinstance(value, str) and value else None
+    return text_of(value, _TEXT_LIMIT)

@@ -6,7 +6,8 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from ..record.newest import is_device, size
+from ..decode import number_of, size_of, text_of
+from ..record.newest import is_device
 
 KEPT = 5
 LINES = 8
@@ -50,10 +51,10 @@ class CellReader:
         if kind == "cell_start":
             self._running = _Running(
                 _count(event.get("execution_count")),
-                _text(event.get("head"), _HEAD_LIMIT),
-                _seconds(event.get("t")) or time.time(),
-                size(event.get("rss_bytes")),
-                size(event.get("peak_bytes")),
+                text_of(event.get("head"), _HEAD_LIMIT),
+                number_of(event.get("t")) or time.time(),
+                size_of(event.get("rss_bytes")),
+                size_of(event.get("peak_bytes")),
             )
         elif kind == "cell_end":
             self._end(event)
@@ -61,16 +62,19 @@ class CellReader:
     def _end(self, event: Event) -> None:
         count, running = _count(event.get("execution_count")), self._running
         mine = running is not None and running.count == count
-        start, gpu_start = size(event.get("rss_start_bytes")), size(event.get("gpu_start_bytes"))
+        start, gpu_start = (
+            size_of(event.get("rss_start_bytes")),
+            size_of(event.get("gpu_start_bytes")),
+        )
         cell = {
             "execution_count": count,
             "head": running.head if mine and running is not None else None,
             "running": False,
-            "seconds": _seconds(event.get("seconds")),
-            "host_peak_bytes": _above(size(event.get("peak_bytes")), start),
-            "host_kept_bytes": _above(size(event.get("rss_bytes")), start),
-            "gpu_peak_bytes": _above(size(event.get("gpu_peak_bytes")), gpu_start),
-            "gpu_kept_bytes": _above(size(event.get("gpu_bytes")), gpu_start),
+            "seconds": number_of(event.get("seconds")),
+            "host_peak_bytes": _above(size_of(event.get("peak_bytes")), start),
+            "host_kept_bytes": _above(size_of(event.get("rss_bytes")), start),
+            "gpu_peak_bytes": _above(size_of(event.get("gpu_peak_bytes")), gpu_start),
+            "gpu_kept_bytes": _above(size_of(event.get("gpu_bytes")), gpu_start),
         }
         if mine:
             self._running = None
@@ -118,14 +122,14 @@ class OutOfMemoryReader:
         """Process the next event."""
         if event.get("kind") != self._kind:
             return
-        found, when = event.get("lines"), _seconds(event.get("t"))
+        found, when = event.get("lines"), number_of(event.get("t"))
         kept = found[:LINES] if isinstance(found, list) else []
-        lines = [line for line in (_text(one, _LINE_LIMIT) for one in kept) if line]
+        lines = [line for line in (text_of(one, _LINE_LIMIT) for one in kept) if line]
         if when is not None and lines:
             self.latest = {
                 "time": when,
                 "execution_count": _count(event.get("execution_count")),
-                "what": _text(event.get("what"), _WHAT_LIMIT),
+                "what": text_of(event.get("what"), _WHAT_LIMIT),
                 "lines": lines,
             }
 
@@ -141,8 +145,8 @@ class GpuReader:
         """Process the next event."""
         if event.get("kind") == "gpu_device" and is_device(event) and len(self._made) < _DEVICES:
             self._made[event["device"]] = {
-                "limit_bytes": size(event.get("limit_bytes")),
-                "bus_id": _text(event.get("bus_id"), _BUS_LIMIT),
+                "limit_bytes": size_of(event.get("limit_bytes")),
+                "bus_id": text_of(event.get("bus_id"), _BUS_LIMIT),
             }
 
     def take_memory(self, devices: list[dict[str, Any]] | None) -> None:
@@ -167,16 +171,3 @@ def _above(value: int | None, start: int | None) -> int | None:
 
 def _count(value: object) -> int | None:
     return value if type(value) is int and 0 < value < _COUNT_LIMIT else None
-
-
-def _seconds(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    return float(value) if 0 <= value < 1e11 else None
-
-
-def _text(value: object, limit: int) -> str | None:
-    if not isinstance(value, str) or not value:
-        return None
-    # A lone surrogate would break the message to the panel.
-    return value[:limit].encode("utf-8", "replace").decode()

@@ -5,13 +5,13 @@ sys.exit() does not end the kernel: IPython catches it in a cell, and in a threa
 
 from __future__ import annotations
 
+from ...decode import number_of
 from ...record.facts import QUIT, UNASKED
 from ..activity import last_cell
 from ..ending import exit_fact, last_words, sure, text_evidence
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..rule import rule
-from ..typed import number_of
 
 _AFTER_STOP_SECONDS = 10.0
 
