@@ -35,7 +35,7 @@ ELSEWHERE = (
     "jupyter_tfguard/alias/",
     "jupyter_tfguard/etc/",
     f"{PANEL}/",
-    "jupyter_tfguard/guard/gate.c",
+    "jupyter_tfguard/guard/native/",
 )
 GATE = "jupyter_tfguard/guard/_gate.so"
 SHARED = {

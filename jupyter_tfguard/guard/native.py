@@ -1,6 +1,6 @@
 """The native part of the guard: a sampler that needs no GIL, and the gate that checks large allocations.
 
-The library is compiled from gate.c, in this folder, when the package is built, if there is a C compiler.
+The library is compiled from the folder ``native`` when the package is built, if there is a C compiler.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[2] / "jupyter_tfguard/guard"
-SOURCE, LIBRARY = FOLDER / "gate.c", FOLDER / "_gate.so"
+SOURCES, LIBRARY = FOLDER / "native", FOLDER / "_gate.so"
 TARGETS = ("x86_64", "aarch64")
 GLIBC = "2.28"
 FLAGS = (
@@ -51,10 +51,11 @@ def build(target: str | None = None, library: Path = LIBRARY) -> str | None:
     if target is not None:
         options = ("-target", f"{target}-linux-gnu.{GLIBC}", "-s")
     reason = "no C compiler was found" if target is None else "it needs the package ziglang"
+    sources = sorted(str(path) for path in SOURCES.glob("*.c"))
     new = library.with_name(f"{library.name}.{os.getpid()}")
     for command in commands:
         done = subprocess.run(
-            [*command, *options, *FLAGS, "-o", str(new), str(SOURCE), *_LIBRARIES],
+            [*command, *options, *FLAGS, "-o", str(new), *sources, *_LIBRARIES],
             capture_output=True,
             text=True,
             check=False,

@@ -1,5 +1,5 @@
 /*
- * Random allocations through the gate of jupyter_tfguard/guard/gate.c, which is included here, from eight threads.
+ * Random allocations through the gate of jupyter_tfguard/guard/native, which is included here, from eight threads.
  * Usage: gate_soak FOLDER COUNT SEED. Built and run by gate_soak.py, with sanitizers.
  *
  * A memory group made of files is filled and emptied by another thread, so that requests are granted, refused and placed on disk.
@@ -16,7 +16,23 @@ static size_t soak_usable(void *block);
 #define free soak_free
 #define realloc soak_realloc
 #define malloc_usable_size soak_usable
-#include "../../jupyter_tfguard/guard/gate.c"
+#include "../../jupyter_tfguard/guard/native/decide.c"
+#include "../../jupyter_tfguard/guard/native/disk.c"
+#include "../../jupyter_tfguard/guard/native/frames.c"
+#include "../../jupyter_tfguard/guard/native/give_back.c"
+#include "../../jupyter_tfguard/guard/native/grants.c"
+#include "../../jupyter_tfguard/guard/native/memory.c"
+#include "../../jupyter_tfguard/guard/native/numpy.c"
+#include "../../jupyter_tfguard/guard/native/packages.c"
+#include "../../jupyter_tfguard/guard/native/patch.c"
+#include "../../jupyter_tfguard/guard/native/pool.c"
+#include "../../jupyter_tfguard/guard/native/process.c"
+#include "../../jupyter_tfguard/guard/native/python.c"
+#include "../../jupyter_tfguard/guard/native/refusal.c"
+#include "../../jupyter_tfguard/guard/native/slow.c"
+#include "../../jupyter_tfguard/guard/native/start.c"
+#include "../../jupyter_tfguard/guard/native/tensorflow.c"
+#include "../../jupyter_tfguard/guard/native/watch.c"
 #undef free
 #undef realloc
 #undef malloc_usable_size

@@ -1,0 +1,4 @@
+/* CPython's allocators. */
+#pragma once
+
+void restore_python(void);
