@@ -96,13 +96,21 @@ class KeptFile:
     The descriptor is bound to the process it was opened for: after the end of that process reading fails, even if the
     process id was reused.
 
+    Args:
+        path: The file.
+        limit_bytes: At most this many bytes are read.
+        stays_open: False in the user's process, which may need all descriptors: the file is opened for each reading.
+
     Raises:
         SourceUnavailable: There is no such file, or access is denied.
     """
 
-    def __init__(self, path: str, limit_bytes: int = _PAGE_BYTES) -> None:
+    def __init__(
+        self, path: str, limit_bytes: int = _PAGE_BYTES, *, stays_open: bool = True
+    ) -> None:
         self._path = path
         self._limit_bytes = limit_bytes
+        self._closed = False
         self._descriptor: int | None = None
         if not hasattr(os, "pread"):
             raise SourceUnavailable(f"{path}: this system cannot read a file at a position")
@@ -110,6 +118,9 @@ class KeptFile:
             self._descriptor = os.open(path, _FLAGS)
         except OSError as bad:
             raise SourceUnavailable(f"{path}: {bad.strerror or bad}") from bad
+        if not stays_open:
+            os.close(self._descriptor)
+            self._descriptor = None
 
     def read_bytes(self) -> bytes:
         """The current content.
@@ -117,15 +128,18 @@ class KeptFile:
         Raises:
             SourceUnavailable: The subject of the file is gone, or the file was closed.
         """
-        if self._descriptor is None:
+        if self._closed:
             raise SourceUnavailable(f"{self._path}: closed")
         try:
+            if self._descriptor is None:
+                return read_small(self._path)
             return os.pread(self._descriptor, self._limit_bytes, 0)
         except OSError as bad:
             raise SourceUnavailable(f"{self._path}: {bad.strerror or bad}") from bad
 
     def close(self) -> None:
-        """Close the descriptor; idempotent."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+        """Read nothing more, and close the descriptor; idempotent."""
+        self._closed = True
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)

@@ -64,7 +64,7 @@ class HostCollector:
         self._slow_next = 0.0
         self._slow_values: dict[str, float] = {}
         try:
-            self._meminfo = KeptFile(f"{root}/proc/meminfo", 8192)
+            self._meminfo = KeptFile(f"{root}/proc/meminfo", 8192, stays_open=False)
         except SourceUnavailable:
             _psutil_memory()
 

@@ -17,7 +17,7 @@ class ResidentSize:
     """Resident memory of one process.
 
     Source: second field of ``/proc/[pid]/statm`` (pages), proc_pid_statm(5), through an open descriptor: 2
-    microseconds, and safe against reuse of the process id. psutil without procfs.
+    microseconds, and safe against reuse of the process id. This process reads its own without one. psutil without procfs.
 
     Args:
         pid: The process.
@@ -36,7 +36,7 @@ class ResidentSize:
         if not has_procfs():
             self.psutil_process = psutil_process(pid)
             return
-        self._file = KeptFile(f"/proc/{pid}/statm", _STATM_BYTES)
+        self._file = KeptFile(f"/proc/{pid}/statm", _STATM_BYTES, stays_open=pid != os.getpid())
         # Compare while the file is open: then it belongs to this process, not to a later one with the same id.
         if start_time is not None and _start_time(pid) != start_time:
             self.close()

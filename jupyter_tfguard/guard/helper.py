@@ -43,7 +43,7 @@ _PRIORITY = -10  # of the thread, so that it gets a CPU at once on a busy machin
 
 
 class StopHelper:
-    """The thread, and the pipe that wakes it.
+    """The thread that waits for trips.
 
     Args:
         work: What the running cell has started.
@@ -70,33 +70,22 @@ class StopHelper:
         self._cancellation = cancellation
         self._in_fit = in_fit
         self._state = state
-        self._pipe: tuple[int, int] | None = None
         self._thread: threading.Thread | None = None
 
-    def start(self) -> int:
-        """Start the thread; returns the descriptor that wakes it: a byte ``s`` for each trip."""
-        self._pipe = os.pipe()
-        os.set_blocking(self._pipe[1], False)
-        self._thread = background_thread(self._run, "tfguard-stop")
+    def start(self, wait_for_trip: Callable[[], bool]) -> None:
+        """Start the thread; it ends when `wait_for_trip` returns False."""
+        self._thread = background_thread(partial(self._run, wait_for_trip), "tfguard-stop")
         self._thread.start()
-        return self._pipe[1]
 
     def stop(self) -> None:
-        """End the thread."""
-        if self._pipe is None:
-            return
-        os.write(self._pipe[1], b"q")
+        """Wait for the end of the thread."""
         if self._thread is not None:
             self._thread.join(1.0)
-        for descriptor in self._pipe:
-            os.close(descriptor)
-        self._pipe = None
 
-    def _run(self) -> None:
-        assert self._pipe is not None
+    def _run(self, wait_for_trip: Callable[[], bool]) -> None:
         with contextlib.suppress(OSError):  # only for this thread; fails without permission
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _PRIORITY)
-        while os.read(self._pipe[0], 1) == b"s":
+        while wait_for_trip():
             with shielded("stopping a cell"):
                 self._help()
 

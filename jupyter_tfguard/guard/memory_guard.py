@@ -128,14 +128,14 @@ class MemoryGuard:
         if signal_number is None or not hasattr(signal, "pthread_kill"):
             raise SourceUnavailable("The memory guard needs a free real-time signal.")
         self._main.start(signal_number)
-        wake_fd = self._helper.start()
         try:
             self._sampler = self._native = NativeGuard.load()
         except SourceUnavailable as absent:
             from .sampler import PythonSampler  # only here: it makes the start of a kernel longer
 
             self.unavailable, self._sampler = str(absent), PythonSampler()
-        self._sampler.start(self._new_groups() or (), wake_fd, signal_number)
+        self._sampler.start(self._new_groups() or (), signal_number)
+        self._helper.start(self._sampler.wait_for_trip)
         self.imported()
         self.is_started = True
 

@@ -23,7 +23,7 @@ from ..units import GIB
 from .snapshot import Snapshot
 
 LIBRARY = Path(__file__).with_name("_gate.so")
-_INTERFACE_VERSION = 5
+_INTERFACE_VERSION = 6
 # Kept free on the disk for disk-backed blocks: a full disk would break unrelated programs.
 _KEEP_FREE_BYTES = 2 * GIB
 _NO_QUOTA_BYTES = 1 << 62
@@ -130,8 +130,9 @@ class NativeGuard:
             ctypes.POINTER(ctypes.c_char_p),
         )
         short.tfguard_use_groups.restype = None
-        short.tfguard_start.argtypes = (ctypes.c_int, ctypes.c_int)
+        short.tfguard_start.argtypes = (ctypes.c_int,)
         short.tfguard_start.restype = ctypes.c_int
+        long.tfguard_wait_for_trip.argtypes, long.tfguard_wait_for_trip.restype = (), ctypes.c_bool
         short.tfguard_arm.argtypes = (ctypes.POINTER(_Levels),)
         short.tfguard_snapshot.argtypes = (ctypes.POINTER(_Snapshot),)
         for function in (
@@ -165,7 +166,7 @@ class NativeGuard:
             ctypes.c_int64,
         )
 
-    def start(self, groups: Sequence[MemoryGroup], wake_fd: int, signal_number: int) -> None:
+    def start(self, groups: Sequence[MemoryGroup], signal_number: int) -> None:
         """Start the thread, disarmed. Call from the main thread.
 
         Raises:
@@ -174,8 +175,12 @@ class NativeGuard:
         self.use_groups(groups)
         if self._short.tfguard_available() == _UNKNOWN_BYTES:
             raise SourceUnavailable("The available memory of this machine is unknown.")
-        if failed := self._short.tfguard_start(wake_fd, signal_number):
+        if failed := self._short.tfguard_start(signal_number):
             raise SourceUnavailable(f"The guard's native thread did not start: error {failed}.")
+
+    def wait_for_trip(self) -> bool:
+        """Wait for the next trip, without the GIL. False after :meth:`stop`."""
+        return bool(self._long.tfguard_wait_for_trip())
 
     def use_groups(self, groups: Sequence[MemoryGroup]) -> None:
         """Read these memory groups from now on. Call while disarmed."""

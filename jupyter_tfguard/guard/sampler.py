@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import os
 import signal
 import threading
 import time
@@ -44,7 +43,8 @@ class PythonSampler:
         self._available: AvailableMemory | None = None
         self._levels: Levels | None = None  # None: disarmed
         self._ended = False
-        self._wake_fd = self._signal = -1
+        self._signal = -1
+        self._wake = threading.Semaphore(0)
         self._main = 0
         self._next_giving_back = 0.0
         self._reset()
@@ -61,17 +61,22 @@ class PythonSampler:
         self._last: tuple[float, int] | None = None
         self._rate = 0.0
 
-    def start(self, groups: Sequence[MemoryGroup], wake_fd: int, signal_number: int) -> None:
+    def start(self, groups: Sequence[MemoryGroup], signal_number: int) -> None:
         """Start the thread, disarmed.
 
         Raises:
             SourceUnavailable: This system has no memory figures.
         """
         self.use_groups(groups)
-        self._wake_fd, self._signal = wake_fd, signal_number
+        self._signal = signal_number
         self._main = threading.main_thread().ident or 0
         self._thread = background_thread(self._run, "tfguard-memory")
         self._thread.start()
+
+    def wait_for_trip(self) -> bool:
+        """Wait for the next trip. False after :meth:`stop`."""
+        self._wake.acquire()
+        return not self._ended
 
     def use_groups(self, groups: Sequence[MemoryGroup]) -> None:
         """Read these memory groups from now on. Call while disarmed."""
@@ -142,6 +147,7 @@ class PythonSampler:
         with self._changed:
             self._ended = True
             self._changed.notify()
+        self._wake.release()
         if self._thread is not None:
             self._thread.join(1.0)
         if self._available is not None:
@@ -233,8 +239,7 @@ class PythonSampler:
         self._tripped, self._was_delivered = True, False
         self._trips += 1
         self._trip_bytes, self._trip_time = available, now
-        with contextlib.suppress(OSError):
-            os.write(self._wake_fd, b"s")
+        self._wake.release()
         self._send_signal(now)
 
     def _send_signal(self, now: float) -> None:

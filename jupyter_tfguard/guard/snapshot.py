@@ -46,14 +46,16 @@ class Snapshot(NamedTuple):
 class MemorySampler(Protocol):
     """Samples the available memory while a cell runs."""
 
-    def start(self, groups: Sequence[MemoryGroup], wake_fd: int, signal_number: int) -> None:
+    def start(self, groups: Sequence[MemoryGroup], signal_number: int) -> None:
         """Start the thread, disarmed. Call from the main thread.
 
         Args:
             groups: As for :meth:`use_groups`.
-            wake_fd: Receives a byte at each trip; must be non-blocking.
             signal_number: Sent to the main thread at a trip, and every 10 ms until :meth:`delivered`.
         """
+
+    def wait_for_trip(self) -> bool:
+        """Wait for the next trip, in another thread. False after :meth:`stop`."""
 
     def use_groups(self, groups: Sequence[MemoryGroup]) -> None:
         """Read these memory groups, with and without a limit, from now on. Call while disarmed."""

@@ -13,6 +13,11 @@ from typing import Any
 from ..record.forwarding import STDERR
 from ..shield import is_users
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 
 class ClientStream:
     """Does what ipykernel's thread does with the text it reads from its pipe.
@@ -20,11 +25,13 @@ class ClientStream:
     Args:
         stream: The OutStream.
         original: Descriptor of the kernel's original stderr.
+        pipe: Descriptor of the end of its pipe to which it writes; None if it keeps none.
     """
 
-    def __init__(self, stream: Any, original: int) -> None:
+    def __init__(self, stream: Any, original: int, pipe: int | None = None) -> None:
         self._stream = stream
         self.original = original
+        self.pipe = pipe
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     @classmethod
@@ -39,7 +46,7 @@ class ClientStream:
             is_ours = os.path.samestat(pipe, os.fstat(STDERR)) and stream._should_watch  # type: ignore[union-attr]
         except (AttributeError, TypeError, OSError):
             return None
-        return cls(stream, original) if is_ours else None
+        return cls(stream, original, _writing_end(stream._fid)) if is_ours else None  # type: ignore[union-attr]
 
     def send(self, text: bytes, *, is_last: bool) -> bool:
         """Pass text to the client; False if the stream is being closed, or does not take it.
@@ -60,3 +67,13 @@ class ClientStream:
                 raise
             return False
         return True
+
+
+def _writing_end(reading_end: int) -> int | None:
+    """The other end of ipykernel's pipe, which it leaves open and does not name: the next number."""
+    try:
+        found = os.fstat(reading_end), os.fstat(reading_end + 1)
+        flags = fcntl.fcntl(reading_end + 1, fcntl.F_GETFL)
+    except OSError:
+        return None
+    return reading_end + 1 if os.path.samestat(*found) and flags & os.O_WRONLY else None

@@ -34,8 +34,7 @@ class KernelMemory:
         collectors = _collectors(os.getpid())
         if self.ulimits():  # the server sees a limit that is set later
             collectors.append(self._ulimits)
-        with contextlib.suppress(SourceUnavailable):
-            self._process = ProcessCollector(os.getpid())
+        self._process = next((c for c in collectors if isinstance(c, ProcessCollector)), None)
         self.cgroup = next((c for c in collectors if isinstance(c, CgroupCollector)), None)
         return Sampler(collectors)
 

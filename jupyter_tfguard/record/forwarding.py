@@ -36,10 +36,12 @@ class Client(Protocol):
     """Sends text to the client.
 
     Attributes:
-        original: Descriptor of the kernel's original stderr.
+        original: Descriptor of the kernel's original stderr, which stays open.
+        pipe: Descriptor of the pipe to which fd 2 led, which stays open; None if there is none besides fd 2.
     """
 
     original: int
+    pipe: int | None
 
     def send(self, text: bytes, *, is_last: bool) -> bool:
         """False if the client gets text through the old fd 2 only. `is_last`: no more text is ready."""
@@ -53,8 +55,8 @@ class Forwarding:
         client: None: the text goes to the old fd 2, and nowhere else.
 
     Attributes:
-        old: Copy of the old fd 2.
-        original: Copy of the kernel's original stderr: the old fd 2 if there is no client.
+        old: Descriptor of what fd 2 led to.
+        original: Descriptor of the kernel's original stderr: `old` if there is no client.
         shown_bytes: Bytes passed to the client, or to the old fd 2, so far.
         position: Descriptor of the shared memory with the position; -1 if the system has none.
 
@@ -65,9 +67,12 @@ class Forwarding:
     def __init__(self, own: OwnDescriptors, client: Client | None) -> None:
         self._own = own
         self._client = client
-        self.old = self.original = own.add(os.dup(STDERR))
+        if client is None or client.pipe is None:
+            self.old = self.original = own.add(os.dup(STDERR))
+        else:
+            self.old = own.borrow(client.pipe)
         if client is not None:
-            self.original = own.add(os.dup(client.original))
+            self.original = own.borrow(client.original)
         self.shown_bytes = 0
         self._offsets = (ctypes.c_int64 * 2)()
         self.position = -1

@@ -53,6 +53,18 @@ class OwnDescriptors:
 
     def __init__(self) -> None:
         self._identities: dict[int, Identity] = {}
+        self._borrowed: set[int] = set()
+
+    def borrow(self, descriptor: int) -> int:
+        """Use a descriptor that other code keeps open.
+
+        Raises:
+            OSError: It is not open.
+        """
+        found = os.fstat(descriptor)
+        self._identities[descriptor] = found.st_dev, found.st_ino
+        self._borrowed.add(descriptor)
+        return descriptor
 
     def add(self, descriptor: int) -> int:
         """Take over a descriptor; closed if that fails.
@@ -88,5 +100,7 @@ class OwnDescriptors:
 
     def close_all(self) -> None:
         """Close all that are still ours."""
-        while self._identities:
-            close_ours(*self._identities.popitem())
+        for descriptor in list(self._identities):
+            if descriptor not in self._borrowed:
+                self.close(descriptor)
+        self._identities.clear()

@@ -1,22 +1,24 @@
 """Writes files of records (records.py) from any thread or signal handler of one process.
 
 One ``pwrite`` that does not cross a page writes a record, so after a kill the record is whole or absent. Files are not
-memory-mapped: if a mapped file is truncated, SIGBUS ends the process.
+memory-mapped: if a mapped file is truncated, SIGBUS ends the process. A file is open only during a write, which costs some
+microseconds: user code may need all descriptors, or close those of others.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import itertools
 import os
 import threading
 import time
-import weakref
 import zlib
+from collections import deque
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from .own_descriptors import close_ours, identity
 from .records import (
     BLOCK_BYTES,
     FORMAT,
@@ -29,19 +31,25 @@ from .records import (
 )
 
 _NO_PREALLOCATION = {errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
+_NO_DESCRIPTOR = {errno.EMFILE, errno.ENFILE}
+_WAITING_COUNT = 64
+_FLAGS = (
+    os.O_RDWR
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_BINARY", 0)
+)
 
 TypeTable = Mapping[int, Mapping[str, Any]]
 
-_open_writers: weakref.WeakSet[RecordWriter] = weakref.WeakSet()
-
 
 class RecordWriter:
-    """Writes records to an open, empty file. Threads and signal handlers may write at any time.
+    """Writes records to an empty file. Threads and signal handlers may write at any time.
 
     A forked process writes nothing, whatever its parent's threads were doing at the fork.
 
     Args:
-        descriptor: Open for reading and writing. The writer owns it from now on, unless the constructor raises.
+        path: The file.
         name: Name of the content, for the header.
         record_bytes: Size of a record, a power of two from 64 to 4096.
         capacity: Number of records in the ring.
@@ -55,7 +63,7 @@ class RecordWriter:
 
     def __init__(
         self,
-        descriptor: int,
+        path: Path,
         *,
         name: str,
         record_bytes: int,
@@ -64,8 +72,9 @@ class RecordWriter:
         grow_bytes: int | None = None,
     ) -> None:
         check_sizes(record_bytes, capacity)
-        self._descriptor = descriptor
-        self._identity = identity(descriptor)
+        self._path = os.fspath(path)
+        self._pid = os.getpid()
+        self._closed = False
         self._record_bytes = record_bytes
         self._capacity = capacity
         self._end = HEADER_BYTES + capacity * record_bytes
@@ -74,6 +83,7 @@ class RecordWriter:
         self._numbers = itertools.count(1)
         # Re-entrant: the user's signal handler may call us during a write.
         self._lock = threading.RLock()
+        self._waiting: deque[tuple[int, bytes]] = deque(maxlen=_WAITING_COUNT)
         block = header_block(
             {
                 "format": list(FORMAT),
@@ -84,12 +94,15 @@ class RecordWriter:
                 "created": time.time(),
             }
         )
-        # Before the space is reserved: after a kill at any moment, the file is empty or has its header.
-        self._put(block, 0)
-        self._put(block, BLOCK_BYTES)
-        if grow_bytes is None:
-            self._reserve(self._end)
-        _open_writers.add(self)
+        descriptor = os.open(self._path, _FLAGS)
+        try:
+            # Before the space is reserved: after a kill at any moment, the file is empty or has its header.
+            _put(descriptor, block, 0)
+            _put(descriptor, block, BLOCK_BYTES)
+            if grow_bytes is None:
+                self._reserve(descriptor, self._end)
+        finally:
+            os.close(descriptor)
 
     @property
     def payload_bytes(self) -> int:
@@ -115,6 +128,8 @@ class RecordWriter:
     ) -> None:
         """Write a record over the oldest one. Does nothing after close, and in a forked process.
 
+        While no descriptor is free, records wait in memory for the next call.
+
         Args:
             type: Type of the payload.
             payload: At most :attr:`payload_bytes` bytes.
@@ -122,14 +137,13 @@ class RecordWriter:
             monotonic, wall: Time of the record; None: now.
 
         Raises:
-            OSError: The write failed, or other code closed the descriptor. The latter is raised once.
+            OSError: The file was deleted, or the write failed.
             ValueError: The payload is too long.
         """
         if len(payload) > self.payload_bytes:
             raise ValueError(f"{len(payload)} bytes do not fit a record of {self._record_bytes}")
-        if (
-            self._descriptor < 0
-        ):  # in a forked process, a thread that no longer exists may hold the lock
+        # In a forked process, a thread that no longer exists may hold the lock.
+        if self._closed or os.getpid() != self._pid:
             return
         body = (
             RECORD_HEAD.pack(
@@ -143,68 +157,52 @@ class RecordWriter:
         )
         record = (RECORD_CRC.pack(zlib.crc32(body)) + body).ljust(self._record_bytes, b"\0")
         start = HEADER_BYTES + (number - 1) % self._capacity * self._record_bytes
-        with self._lock:
-            self._check()
-            try:
-                if self._grow_bytes is not None and start + self._record_bytes > self._reserved:
-                    self._grow(start + self._record_bytes, self._grow_bytes)
-                self._put(record, start)
-            except OSError:
-                if self._descriptor >= 0:  # else it was closed meanwhile
-                    raise
+        self._waiting.append((start, record))
+        try:
+            descriptor = os.open(self._path, _FLAGS)
+        except OSError as bad:
+            if bad.errno in _NO_DESCRIPTOR:
+                return
+            raise
+        try:
+            with self._lock, contextlib.suppress(IndexError):
+                while True:
+                    self._write_at(descriptor, *self._waiting.popleft())
+        finally:
+            os.close(descriptor)
 
-    def _check(self) -> None:
-        """Check that the descriptor number has not been reused. Costs about 1 µs."""
-        same = identity(self._descriptor) == self._identity
-        # Checked last: the user's signal handler may fork or close meanwhile.
-        if self._descriptor >= 0 and not same:
-            self._descriptor = -1
-            raise OSError(errno.EBADF, "other code closed its file descriptor")
+    def _write_at(self, descriptor: int, start: int, record: bytes) -> None:
+        if self._grow_bytes is not None and start + self._record_bytes > self._reserved:
+            self._grow(descriptor, start + self._record_bytes, self._grow_bytes)
+        _put(descriptor, record, start)
 
-    def _put(self, content: bytes, start: int) -> None:
-        if hasattr(os, "pwrite"):
-            written = os.pwrite(self._descriptor, content, start)
-        else:
-            os.lseek(self._descriptor, start, os.SEEK_SET)
-            written = os.write(self._descriptor, content)
-        if written != len(content):
-            raise OSError(errno.ENOSPC, f"only {written} of {len(content)} bytes were written")
-
-    def _grow(self, needed: int, step: int) -> None:
+    def _grow(self, descriptor: int, needed: int, step: int) -> None:
         steps = -(-(needed - HEADER_BYTES) // step)
-        self._reserve(min(self._end, HEADER_BYTES + steps * step))
+        self._reserve(descriptor, min(self._end, HEADER_BYTES + steps * step))
 
-    def _reserve(self, end: int) -> None:
+    def _reserve(self, descriptor: int, end: int) -> None:
         try:
             if hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(self._descriptor, self._reserved, end - self._reserved)
+                os.posix_fallocate(descriptor, self._reserved, end - self._reserved)
             else:
-                os.ftruncate(self._descriptor, end)
+                os.ftruncate(descriptor, end)
         except OSError as bad:
             # Some file systems cannot reserve space. A full disk is then an error of a later write.
             if bad.errno not in _NO_PREALLOCATION:
                 raise
-            os.ftruncate(self._descriptor, end)
+            os.ftruncate(descriptor, end)
         self._reserved = end
 
     def close(self) -> None:
-        """Close the descriptor. Idempotent."""
-        if self._descriptor < 0:
-            return
-        with self._lock:  # else a write could go to a reused descriptor number
-            self._give_descriptor_back()
-
-    def _give_descriptor_back(self) -> None:
-        descriptor, self._descriptor = self._descriptor, -1
-        if descriptor >= 0:
-            close_ours(descriptor, self._identity)
+        """Write nothing more. Idempotent."""
+        self._closed = True
 
 
-def _close_in_child() -> None:
-    """In a forked process: close the files of all writers. Takes no lock, because its owner may not exist here."""
-    for writer in list(_open_writers):
-        writer._give_descriptor_back()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_close_in_child)
+def _put(descriptor: int, content: bytes, start: int) -> None:
+    if hasattr(os, "pwrite"):
+        written = os.pwrite(descriptor, content, start)
+    else:
+        os.lseek(descriptor, start, os.SEEK_SET)
+        written = os.write(descriptor, content)
+    if written != len(content):
+        raise OSError(errno.ENOSPC, f"only {written} of {len(content)} bytes were written")

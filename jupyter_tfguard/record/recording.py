@@ -128,10 +128,10 @@ class Recording:
         grow_bytes: int | None = None,
     ) -> None:
         with self._part(name):
-            descriptor = self.folder.create(name)
+            os.close(self.folder.create(name))
             try:
                 self._writers[name] = RecordWriter(
-                    descriptor,
+                    self.folder.path / name,
                     name=name.removesuffix(".ring"),
                     record_bytes=record_bytes,
                     capacity=capacity,
@@ -139,7 +139,6 @@ class Recording:
                     grow_bytes=grow_bytes,
                 )
             except BaseException:
-                os.close(descriptor)
                 # Frees what it reserved on a full disk.
                 with contextlib.suppress(OSError):
                     self.folder.remove(name)
@@ -171,8 +170,6 @@ class Recording:
                 raise  # for example the user's TimeoutError, which is an OSError too
             if isinstance(bad, OSError):
                 self._writers.pop(name, None)
-                with contextlib.suppress(OSError):
-                    writer.close()
             note_problem(f"recording: {name}", bad)
 
     def write_header(self, more: dict[str, Any]) -> None:
@@ -229,8 +226,7 @@ class Recording:
         """Close all descriptors. The files stay."""
         writers, self._writers = self._writers, {}
         for writer in writers.values():
-            with contextlib.suppress(OSError):
-                writer.close()
+            writer.close()  # another thread may be about to write
         if self._alive is not None:
             self._alive.close()
 

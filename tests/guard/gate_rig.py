@@ -28,9 +28,7 @@ class Gate:
     ) -> None:
         self.native = NativeGuard.load()
         signal.signal(SIGNAL, self._on_signal)
-        self._read, write = os.pipe()
-        os.set_blocking(write, False)
-        self.native.start(memory_groups(os.getpid()), write, SIGNAL)
+        self.native.start(memory_groups(os.getpid()), SIGNAL)
         self.parts = self.native.gate(parts, disk_folder)
         self.seen: dict[str, Any] = {}
 

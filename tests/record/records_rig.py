@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,8 @@ TYPES = {3: {"name": "event", "text": "json"}}
 
 def opened(path: Path, **more: Any) -> RecordWriter:
     wanted: dict[str, Any] = {"name": "events", "record_bytes": 64, "capacity": 8, "types": TYPES}
-    return RecordWriter(os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600), **wanted | more)
+    path.write_bytes(b"")
+    return RecordWriter(path, **wanted | more)
 
 
 def written(path: Path, count: int, **more: Any) -> bytes:

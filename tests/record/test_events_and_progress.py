@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +21,9 @@ class Journal:
 
     def __init__(self, path: Path, capacity: int = 64) -> None:
         self.path = path
+        path.touch()
         self.writer = RecordWriter(
-            os.open(path, os.O_RDWR | os.O_CREAT, 0o600),
+            path,
             name="events",
             record_bytes=1024,
             capacity=capacity,
@@ -143,8 +143,9 @@ def test_parts_without_end_are_given_up(events: Journal) -> None:
 
 @pytest.fixture
 def slots(tmp_path: Path) -> RecordWriter:
+    (tmp_path / "progress.ring").touch()
     return RecordWriter(
-        os.open(tmp_path / "progress.ring", os.O_RDWR | os.O_CREAT, 0o600),
+        tmp_path / "progress.ring",
         name="progress",
         record_bytes=progress.RECORD_BYTES,
         capacity=progress.CAPACITY,

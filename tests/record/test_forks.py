@@ -30,7 +30,9 @@ def look(way):
             target = os.readlink(f'/proc/self/fd/{number}')
         except OSError:
             continue
-        if number != '2' and 'recordings/' in target:
+        # Those are open only while another thread of the kernel writes to them, which a fork may hit.
+        momentary = target.endswith(('.ring', '.json'))
+        if number != '2' and 'recordings/' in target and not momentary:
             found.append(target)
     guard = sys.modules.get('jupyter_tfguard.kernel.current')
     if guard is not None:

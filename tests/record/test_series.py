@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import random
 from pathlib import Path
 from typing import Any
@@ -28,8 +27,8 @@ NAN = math.nan
 def ring(path: Path, *, summaries: bool = False) -> RecordWriter:
     size = series.summary_bytes(METRICS) if summaries else series.sample_bytes(METRICS)
     types = series.summary_type(METRICS) if summaries else series.sample_type(METRICS)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    return RecordWriter(descriptor, name="x", record_bytes=size, capacity=100, types=types)
+    path.touch()
+    return RecordWriter(path, name="x", record_bytes=size, capacity=100, types=types)
 
 
 def read(path: Path) -> RecordFile:

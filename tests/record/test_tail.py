@@ -31,8 +31,9 @@ def writer(folder: PrivateFolder) -> RecordWriter:
 
 
 def make(folder: PrivateFolder, capacity: int = CAPACITY, grow: int | None = None) -> RecordWriter:
+    os.close(folder.create("ring"))
     return RecordWriter(
-        folder.create("ring"),
+        folder.path / "ring",
         name="x",
         record_bytes=SIZE,
         capacity=capacity,

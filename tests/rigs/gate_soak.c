@@ -302,7 +302,7 @@ int main(int argc, char **argv)
     const int version = 2;
     signal(SIGUSR1, ignore);
     tfguard_use_groups(1, &version, &folder);
-    if (tfguard_start(-1, SIGUSR1) != 0) {
+    if (tfguard_start(SIGUSR1) != 0) {
         return 2;
     }
     numpy = (struct numpy_allocator){NULL, plain_malloc, plain_calloc, plain_realloc, numpy_free};

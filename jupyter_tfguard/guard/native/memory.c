@@ -6,55 +6,37 @@
  */
 #include "memory.h"
 
-/* Also stores the inode: user code may close all descriptors (daemonize), and the descriptor number
- * may then be reused for another file. */
-struct kept_file {
-    int fd;
-    ino_t inode;
-};
-
+/* Files are open only while they are read: user code may need all descriptors, or close all
+ * (daemonize). That costs 5 microseconds a file. */
 struct group {
     int version;
-    struct kept_file limit, used, stat, swap_limit, swap_used;
+    char *folder;
+};
+
+/* Names of its files, by version. */
+static const struct {
+    const char *limit, *used, *swap_limit, *swap_used;
+} names[] = {
+    [1] = {"memory.limit_in_bytes", "memory.usage_in_bytes", "memory.memsw.limit_in_bytes",
+           "memory.memsw.usage_in_bytes"},
+    [2] = {"memory.max", "memory.current", "memory.swap.max", "memory.swap.current"},
 };
 
 static struct group groups[16];
 static int group_count;
-static struct kept_file meminfo = {-1, 0};
 pthread_rwlock_t groups_lock = PTHREAD_RWLOCK_INITIALIZER;
 
 static const int64_t NO_LIMIT = (int64_t)1 << 62;
 
-static struct kept_file keep_file(const char *folder, const char *name)
+static bool read_file(const char *folder, const char *name, char *text, size_t size)
 {
     char path[PATH_MAX];
-    struct stat about;
-    struct kept_file file = {-1, 0};
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    file.fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (file.fd >= 0 && fstat(file.fd, &about) == 0) {
-        file.inode = about.st_ino;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd >= 0 ? read(fd, text, size - 1) : -1;
+    if (fd >= 0) {
+        close(fd);
     }
-    return file;
-}
-
-static bool is_kept(struct kept_file file)
-{
-    struct stat about;
-    return file.fd >= 0 && fstat(file.fd, &about) == 0 && about.st_ino == file.inode;
-}
-
-static void drop_file(struct kept_file *file)
-{
-    if (is_kept(*file)) {
-        close(file->fd);
-    }
-    file->fd = -1;
-}
-
-static bool read_file(struct kept_file file, char *text, size_t size)
-{
-    ssize_t got = is_kept(file) ? pread(file.fd, text, size - 1, 0) : -1;
     if (got <= 0) {
         return false;
     }
@@ -63,10 +45,10 @@ static bool read_file(struct kept_file file, char *text, size_t size)
 }
 
 /* The number in a file; NO_LIMIT for "max"; -1 if unreadable. */
-static int64_t read_number(struct kept_file file)
+static int64_t read_number(const char *folder, const char *name)
 {
     char text[64];
-    if (!read_file(file, text, sizeof text)) {
+    if (!read_file(folder, name, text, sizeof text)) {
         return -1;
     }
     if (strncmp(text, "max", 3) == 0) {
@@ -92,12 +74,17 @@ static int64_t field(const char *text, const char *name)
 static int64_t group_available(const struct group *group, int64_t free_swap)
 {
     char text[8192];
-    int64_t limit = read_number(group->limit), used = read_number(group->used);
-    if (limit < 0 || used < 0 || limit == NO_LIMIT) {
+    const char *folder = group->folder;
+    int64_t limit = read_number(folder, names[group->version].limit);
+    if (limit < 0 || limit == NO_LIMIT) {
+        return INT64_MAX;
+    }
+    int64_t used = read_number(folder, names[group->version].used);
+    if (used < 0) {
         return INT64_MAX;
     }
     int64_t cache = 0;
-    if (read_file(group->stat, text, sizeof text)) {
+    if (read_file(folder, "memory.stat", text, sizeof text)) {
         bool first = group->version == 1;
         int64_t held = at_least_0(field(text, first ? "total_rss" : "anon")) +
                        at_least_0(field(text, first ? "total_shmem" : "shmem"));
@@ -107,11 +94,11 @@ static int64_t group_available(const struct group *group, int64_t free_swap)
         cache = at_least_0(smaller(cache, used - held));
     }
     int64_t left = limit - used + cache;
-    int64_t swap_limit = free_swap ? read_number(group->swap_limit) : -1;
+    int64_t swap_limit = free_swap ? read_number(folder, names[group->version].swap_limit) : -1;
     if (swap_limit < 0) {
         return left;
     }
-    int64_t swap_used = at_least_0(read_number(group->swap_used));
+    int64_t swap_used = at_least_0(read_number(folder, names[group->version].swap_used));
     if (group->version == 1) { /* version 1 counts both together */
         int64_t both = swap_limit == NO_LIMIT ? NO_LIMIT : swap_limit - swap_used + cache;
         return larger(left, smaller(left + free_swap, both));
@@ -127,7 +114,7 @@ EXPORT int64_t tfguard_available(void)
     int64_t available = INT64_MAX, free_swap = 0;
     int saved = errno;
     pthread_rwlock_rdlock(&groups_lock);
-    if (read_file(meminfo, text, sizeof text)) {
+    if (read_file("/proc", "meminfo", text, sizeof text)) {
         int64_t machine = field(text, "MemAvailable");
         free_swap = at_least_0(field(text, "SwapFree")) * KIB;
         if (machine >= 0) {
@@ -148,51 +135,27 @@ EXPORT int64_t tfguard_total(void)
     char text[2048];
     int64_t total = INT64_MAX;
     pthread_rwlock_rdlock(&groups_lock);
-    if (read_file(meminfo, text, sizeof text)) {
+    if (read_file("/proc", "meminfo", text, sizeof text)) {
         int64_t machine = field(text, "MemTotal");
         total = machine >= 0 ? machine * KIB : total;
     }
     for (int i = 0; i < group_count; i++) {
-        int64_t limit = read_number(groups[i].limit);
+        int64_t limit = read_number(groups[i].folder, names[groups[i].version].limit);
         total = limit >= 0 ? smaller(total, limit) : total;
     }
     pthread_rwlock_unlock(&groups_lock);
     return total;
 }
 
-static void drop_groups(void)
-{
-    for (int i = 0; i < group_count; i++) {
-        struct group *group = &groups[i];
-        struct kept_file *files[] = {&group->limit, &group->used, &group->stat, &group->swap_limit,
-                                     &group->swap_used};
-        for (size_t k = 0; k < LENGTH(files); k++) {
-            drop_file(files[k]);
-        }
-    }
-    group_count = 0;
-}
-
 /* Read these groups from now on. Call while disarmed. */
 EXPORT void tfguard_use_groups(int count, const int *versions, const char *const *folders)
 {
     pthread_rwlock_wrlock(&groups_lock);
-    drop_groups();
-    if (!is_kept(meminfo)) {
-        meminfo = keep_file("/proc", "meminfo");
+    while (group_count > 0) {
+        free(groups[--group_count].folder);
     }
     for (int i = 0; i < count && group_count < (int)LENGTH(groups); i++) {
-        bool first = versions[i] == 1;
-        groups[group_count++] = (struct group){
-            .version = versions[i],
-            .limit = keep_file(folders[i], first ? "memory.limit_in_bytes" : "memory.max"),
-            .used = keep_file(folders[i], first ? "memory.usage_in_bytes" : "memory.current"),
-            .stat = keep_file(folders[i], "memory.stat"),
-            .swap_limit =
-                keep_file(folders[i], first ? "memory.memsw.limit_in_bytes" : "memory.swap.max"),
-            .swap_used = keep_file(folders[i],
-                                   first ? "memory.memsw.usage_in_bytes" : "memory.swap.current"),
-        };
+        groups[group_count++] = (struct group){versions[i], strdup(folders[i])};
     }
     pthread_rwlock_unlock(&groups_lock);
 }
@@ -206,19 +169,16 @@ int64_t used_by(const char *folder, int *most, int generations)
 {
     char text[4096], path[PATH_MAX];
     int64_t sum = 0;
-    struct kept_file status = keep_file(folder, "status");
-    if (read_file(status, text, sizeof text)) {
+    if (read_file(folder, "status", text, sizeof text)) {
         sum = KIB * (at_least_0(field(text, "RssAnon")) + at_least_0(field(text, "RssShmem")) +
                      at_least_0(field(text, "VmSwap")));
     }
-    drop_file(&status);
     snprintf(path, sizeof path, "%s/task", folder);
     DIR *threads = generations > 0 ? opendir(path) : NULL;
     for (struct dirent *thread; threads != NULL && (thread = readdir(threads)) != NULL;) {
         snprintf(path, sizeof path, "%s/task/%s", folder, thread->d_name);
-        struct kept_file children = keep_file(path, "children");
         char *at = text, *end = text;
-        bool is_read = read_file(children, text, sizeof text);
+        bool is_read = read_file(path, "children", text, sizeof text);
         for (; is_read && *most > 0; at = end) {
             long pid = strtol(at, &end, 10);
             if (end == at) {
@@ -229,18 +189,9 @@ int64_t used_by(const char *folder, int *most, int generations)
             (*most)--;
             sum += used_by(child, most, generations - 1);
         }
-        drop_file(&children);
     }
     if (threads != NULL) {
         closedir(threads);
     }
     return sum;
-}
-
-void forget_groups(void)
-{
-    pthread_rwlock_wrlock(&groups_lock);
-    drop_groups();
-    drop_file(&meminfo);
-    pthread_rwlock_unlock(&groups_lock);
 }

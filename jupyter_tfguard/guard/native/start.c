@@ -12,7 +12,7 @@
 #include "watch.h"
 
 /* native.py checks this, and rejects a library of another version of the package. */
-enum { INTERFACE_VERSION = 5 };
+enum { INTERFACE_VERSION = 6 };
 
 EXPORT int tfguard_interface_version(void)
 {
@@ -117,14 +117,13 @@ int start_thread(pthread_t *thread, void *(*run)(void *), const char *name)
 
 /* Starts the thread that samples, disarmed. Call from the thread that must receive the signal. Returns 0
  * or an error number. */
-EXPORT int tfguard_start(int wake, int signal_number)
+EXPORT int tfguard_start(int signal_number)
 {
     static bool is_prepared;
     if (is_running) {
         return EALREADY;
     }
     page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-    wake_fd = wake;
     stop_signal = signal_number;
     main_thread = pthread_self();
     main_thread_id = (pid_t)syscall(SYS_gettid);
@@ -148,8 +147,7 @@ EXPORT void tfguard_stop(void)
         return;
     }
     end_watching();
-    wake_fd = -1;
-    forget_groups();
+    tfguard_use_groups(0, NULL, NULL);
 }
 
 /* Removes the hooks. Call with the GIL. Disk-backed blocks stay usable, and are freed like any

@@ -39,7 +39,8 @@ struct levels levels;
 _Atomic int64_t reserve_bytes, limit_bytes, plenty_bytes;
 _Atomic int64_t known_available, known_us;
 
-int wake_fd = -1, stop_signal;
+int stop_signal;
+static sem_t trips; /* counts trips that nobody has waited for; also raised at the end */
 pid_t main_thread_id;
 pthread_t main_thread;
 clockid_t main_cpu_clock;
@@ -109,10 +110,7 @@ static void trip(int64_t available, int64_t now)
     atomic_store(&interrupt_wanted, false);
     atomic_fetch_add(&trip_count, 1);
     atomic_store(&tripped, true);
-    if (wake_fd >= 0) {
-        ssize_t ignored = write(wake_fd, "s", 1); /* a full pipe has already woken its reader */
-        (void)ignored;
-    }
+    sem_post(&trips);
     atomic_store(&trip_added, added);
     send_signal(now);
     read_added(available, now); /* for the message, if the main thread takes longer */
@@ -346,6 +344,7 @@ int start_watching(void)
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
     pthread_cond_init(&state_changed, &clock);
     pthread_condattr_destroy(&clock);
+    sem_init(&trips, 0, 0);
     ended = false;
     int failed = start_thread(&watching_thread, run_watching, "tfguard-memory");
     is_running = failed == 0;
@@ -360,4 +359,13 @@ void end_watching(void)
     pthread_mutex_unlock(&state_lock);
     pthread_join(watching_thread, NULL);
     is_running = false;
+    sem_post(&trips);
+}
+
+/* Waits for the next trip. False at the end. Call without the GIL. */
+EXPORT bool tfguard_wait_for_trip(void)
+{
+    while (sem_wait(&trips) != 0 && errno == EINTR) {
+    }
+    return is_running;
 }

@@ -39,7 +39,7 @@ extern _Atomic int64_t reserve_bytes, limit_bytes, plenty_bytes;
 /* The newest reading, by that thread or the gate. */
 extern _Atomic int64_t known_available, known_us;
 
-extern int wake_fd, stop_signal;
+extern int stop_signal;
 extern pid_t main_thread_id;
 extern pthread_t main_thread;
 extern clockid_t main_cpu_clock;
