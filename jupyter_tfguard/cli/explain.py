@@ -73,16 +73,16 @@ def _read(name: str) -> str:
     """
     try:
         if name == "-":
-            raw = _end_of(sys.stdin.buffer)
+            raw = end_of(sys.stdin.buffer)
         else:
             with Path(name).open("rb") as file:
-                raw = _end_of(file)
+                raw = end_of(file)
     except OSError as bad:
         raise TfGuardError(f"Could not read {name}: {bad.strerror or bad}.") from bad
     return decoded(raw)
 
 
-def _end_of(file: BinaryIO) -> bytes:
+def end_of(file: BinaryIO) -> bytes:
     if file.seekable():  # a pipe is not
         file.seek(max(0, file.seek(0, os.SEEK_END) - LONGEST_BYTES))
     end = b""

@@ -10,7 +10,7 @@ from jupyter_tfguard.diagnosis.diagnose import diagnose
 from jupyter_tfguard.diagnosis.finding import Finding
 from jupyter_tfguard.report.memory import memory_sentence
 from jupyter_tfguard.report.wire import to_report
-from tests.rigs.examples import EXAMPLES, Example
+from tests.rigs.examples import bundle_of
 
 pytestmark = pytest.mark.quick
 
@@ -20,7 +20,7 @@ DIED = 1_790_000_000.0
 
 def killed(used_mib: int = 1352, *, peak: tuple[int, int] = (3072, 3072)) -> dict[str, Any]:
     """A kernel that was killed at `used_mib` of 3 GiB; `peak`: of its group before and after, MiB."""
-    bundle = Example("", "", EXAMPLES / "sigkill_unattributed/fires-plain-kill-9.json").bundle
+    bundle = bundle_of("sigkill_unattributed/fires-plain-kill-9.json")
     server = bundle["server"]
     server["rows"] = [
         [DIED - 6 + n, used_mib * MIB, used_mib * MIB, 21_474_836_480] for n in range(6)

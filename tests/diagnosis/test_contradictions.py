@@ -10,15 +10,11 @@ from jupyter_tfguard.diagnosis.diagnose import diagnose, explain
 from jupyter_tfguard.diagnosis.exit_status import exit_status
 from jupyter_tfguard.diagnosis.finding import Confidence, Finding
 from jupyter_tfguard.diagnosis.pasted import Pasted
-from tests.rigs.examples import EXAMPLES, Example, TextExample
+from tests.rigs.examples import EXAMPLES, TextExample, bundle_of
 
 pytestmark = pytest.mark.quick
 
 HEAP = "glibc_abort_heap_corruption/fires-old-glibc.txt"
-
-
-def bundle_of(path: str) -> dict[str, Any]:
-    return Example("", "", EXAMPLES / path).bundle
 
 
 def pasted(path: str, **status: Any) -> Finding:

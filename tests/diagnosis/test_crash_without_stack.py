@@ -8,7 +8,7 @@ import pytest
 
 from jupyter_tfguard.diagnosis.diagnose import diagnose
 from jupyter_tfguard.diagnosis.finding import Confidence
-from tests.rigs.examples import EXAMPLES, Example
+from tests.rigs.examples import bundle_of
 
 pytestmark = pytest.mark.quick
 
@@ -18,7 +18,7 @@ IMPORT_LINE = "I tensorflow/core/util/port.cc:153] oneDNN custom operations are 
 
 def crashed(**kernel: Any) -> dict[str, Any]:
     """A kernel that ended by SIGSEGV and left no fault text; faulthandler was on."""
-    bundle = Example("", "", EXAMPLES / "segfault_native/fires-with-python-stack.json").bundle
+    bundle = bundle_of("segfault_native/fires-with-python-stack.json")
     bundle["kernel"]["header"]["guard"] = {"faulthandler": "ours"}
     bundle["kernel"] |= {"fault_text": []} | kernel
     return bundle

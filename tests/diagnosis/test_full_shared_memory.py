@@ -9,7 +9,7 @@ import pytest
 
 from jupyter_tfguard.collectors.shared_memory import shared_memory
 from jupyter_tfguard.diagnosis.diagnose import diagnose
-from tests.rigs.examples import EXAMPLES, Example
+from tests.rigs.examples import EXAMPLES, Example, bundle_of
 
 pytestmark = pytest.mark.quick
 
@@ -41,7 +41,7 @@ def test_another_end_with_a_full_file_system_is_another_cause() -> None:
 
 
 def test_the_fact_has_the_sizes() -> None:
-    bundle = Example("", "", EXAMPLES / "bus_error_shm/quiet-plain-bus-error.json").bundle
+    bundle = bundle_of("bus_error_shm/quiet-plain-bus-error.json")
     bundle["server"]["shared_memory"] = {"size_bytes": 64 * MIB, "free_bytes": 0}
     facts = [fact.text for fact in diagnose(bundle).best.because]
     assert "/dev/shm was full: 64 MiB of 64 MiB was in use after the crash" in facts

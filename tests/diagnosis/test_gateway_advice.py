@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jupyter_tfguard.diagnosis.diagnose import diagnose
-from tests.rigs.examples import EXAMPLES, Example
+from tests.rigs.examples import bundle_of
 
 pytestmark = pytest.mark.quick
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.quick
 def test_the_advice_after_an_unseen_end_fits_the_program_that_started_the_kernel(
     starter: str | None, advice: str
 ) -> None:
-    bundle = Example("", "", EXAMPLES / "unknown/fires-no-trace-at-all.json").bundle
+    bundle = bundle_of("unknown/fires-no-trace-at-all.json")
     bundle["kernel"]["header"]["starter_command"] = starter
     best = diagnose(bundle).best
     assert best.cause == "unknown"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,15 +11,11 @@ from jupyter_tfguard.diagnosis.diagnose import diagnose
 from jupyter_tfguard.diagnosis.evidence import Evidence
 from jupyter_tfguard.diagnosis.finding import Finding, Source
 from jupyter_tfguard.diagnosis.gpus import gpus_of
-from tests.rigs.examples import EXAMPLES, Example
+from tests.rigs.examples import bundle_of
 
 pytestmark = pytest.mark.quick
 
 DIED = 1790000000.0
-
-
-def bundle_of(path: str) -> dict[str, Any]:
-    return Example("", "", EXAMPLES / path).bundle
 
 
 def best_of(path: str) -> Finding:

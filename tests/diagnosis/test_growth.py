@@ -14,13 +14,9 @@ from jupyter_tfguard.diagnosis.memory import growth_fact
 from jupyter_tfguard.report import text
 from jupyter_tfguard.report.wire import to_report
 from jupyter_tfguard.units import GIB
-from tests.rigs.examples import EXAMPLES, Example, examples
+from tests.rigs.examples import Example, bundle_of, examples
 
 pytestmark = pytest.mark.quick
-
-
-def bundle_of(path: str) -> dict[str, Any]:
-    return Example("", "", EXAMPLES / path).bundle
 
 
 def finding(bundle: dict[str, Any], cause: str) -> Finding:

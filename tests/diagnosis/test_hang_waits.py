@@ -8,7 +8,7 @@ import pytest
 
 from jupyter_tfguard.diagnosis.diagnose import diagnose
 from jupyter_tfguard.diagnosis.finding import Confidence, Finding
-from tests.rigs.examples import EXAMPLES, Example
+from tests.rigs.examples import bundle_of
 
 pytestmark = pytest.mark.quick
 
@@ -19,7 +19,7 @@ LIB = "/opt/env/lib/python3.11"
 
 def hung(wait: str, main: list[str], other: list[str] | None = None, **changed: Any) -> Finding:
     """The finding of a kernel whose user stopped it; `main` and `other`: frames of two threads, ``file function``."""
-    bundle = Example("", "", EXAMPLES / "hang/fires-a-join-that-never-ends.json").bundle
+    bundle = bundle_of("hang/fires-a-join-that-never-ends.json")
     killed, whose = changed.pop("worker_killed", None), changed.pop("worker_of", "k1")
     if killed is not None:
         child = {"cause": "child_oom_killed", "kernel_alive": True, "died": killed}

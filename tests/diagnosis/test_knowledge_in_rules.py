@@ -14,7 +14,7 @@ from jupyter_tfguard.diagnosis.evidence import Evidence
 from jupyter_tfguard.diagnosis.finding import Finding
 from jupyter_tfguard.diagnosis.gpu_stack import cudnn_package, recorded_build, which_driver_fits
 from jupyter_tfguard.diagnosis.pasted import Pasted
-from tests.rigs.examples import EXAMPLES, Example
+from tests.rigs.examples import bundle_of
 
 pytestmark = pytest.mark.quick
 
@@ -66,7 +66,7 @@ def test_a_driver_that_a_line_names_is_held_against_cuda() -> None:
 def test_a_recorded_build_names_its_driver_where_it_is_in_the_table(
     version: str | None, said: str
 ) -> None:
-    bundle = Example("", "", EXAMPLES / "segfault_native/fires-with-python-stack.json").bundle
+    bundle = bundle_of("segfault_native/fires-with-python-stack.json")
     bundle["kernel"]["header"]["versions"]["tensorflow"] = version
     seen = Evidence(bundle)
     assert (recorded_build(seen) is not None) == bool(said)

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from jupyter_tfguard.diagnosis.diagnose import explain
 from jupyter_tfguard.diagnosis.finding import Finding
 from jupyter_tfguard.diagnosis.line_sizes import size_bytes
-from jupyter_tfguard.diagnosis.pasted import Pasted
+from tests.rigs.examples import best_of
 
 pytestmark = pytest.mark.quick
-
-
-def best_of(text: str, kernel_log: str = "") -> Finding:
-    return explain(Pasted(text, kernel_log)).best
 
 
 def advice_of(finding: Finding) -> str:

@@ -8,18 +8,18 @@ import pytest
 
 from jupyter_tfguard.diagnosis.diagnose import diagnose
 from jupyter_tfguard.diagnosis.finding import Confidence, Finding, Source
-from tests.rigs.examples import EXAMPLES, Example
+from tests.rigs.examples import bundle_of
 
 pytestmark = pytest.mark.quick
 
 
 def best_of(path: str) -> Finding:
-    return diagnose(Example("", "", EXAMPLES / path).bundle).best
+    return diagnose(bundle_of(path)).best
 
 
 def counted() -> dict[str, Any]:
     """A kernel killed in its full group; nobody can read who the victim was, and no process is missed."""
-    bundle = Example("", "", EXAMPLES / "cgroup_oom/fires-v2-own-limit.json").bundle
+    bundle = bundle_of("cgroup_oom/fires-v2-own-limit.json")
     bundle["system_log"] = {"readable": False, "reason": "permission denied", "lines": []}
     assert diagnose(bundle).best.confidence is Confidence.CERTAIN
     return bundle

@@ -9,16 +9,12 @@ import pytest
 
 from jupyter_tfguard.diagnosis.diagnose import explain
 from jupyter_tfguard.diagnosis.exit_status import exit_status, passed_on_signal
-from jupyter_tfguard.diagnosis.finding import Confidence, Finding
+from jupyter_tfguard.diagnosis.finding import Confidence
 from jupyter_tfguard.diagnosis.log_lines import log_lines
 from jupyter_tfguard.diagnosis.pasted import Pasted
-from tests.rigs.examples import EXAMPLES, TextExample, text_examples
+from tests.rigs.examples import EXAMPLES, TextExample, best_of, text_examples
 
 pytestmark = pytest.mark.quick
-
-
-def best_of(text: str, kernel_log: str = "", **status: object) -> Finding:
-    return explain(Pasted(text, kernel_log, exit_status(**status))).best  # type: ignore[arg-type]
 
 
 def example(path: str) -> Pasted:

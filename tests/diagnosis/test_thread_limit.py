@@ -16,13 +16,13 @@ from jupyter_tfguard.postmortem.capture import capture
 from jupyter_tfguard.record.contents import RecordingContents
 from jupyter_tfguard.record.facts import ServerFacts
 from jupyter_tfguard.record.identity import ProcessIdentity
-from tests.rigs.examples import EXAMPLES, Example
+from tests.rigs.examples import bundle_of
 
 pytestmark = pytest.mark.quick
 
 
 def judged(**limits: Any) -> Finding:
-    bundle = Example("", "", EXAMPLES / "thread_limit/fires-openblas.json").bundle
+    bundle = bundle_of("thread_limit/fires-openblas.json")
     columns, count = ["time", "process.thread_count"], limits.pop("threads", None)
     rows = [[bundle["identity"]["died"] - n, count] for n in (2, 1)] if count else []
     bundle["kernel"]["samples"] = {"columns": columns, "rows": rows}

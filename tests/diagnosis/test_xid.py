@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from jupyter_tfguard.diagnosis.diagnose import diagnose
-from tests.rigs.examples import EXAMPLES, Example
+from tests.rigs.examples import bundle_of
 
 pytestmark = pytest.mark.quick
 
@@ -17,7 +17,7 @@ FELL_OFF = (
 
 
 def with_fault(path: str, line: str) -> dict[str, Any]:
-    bundle = Example("", "", EXAMPLES / path).bundle
+    bundle = bundle_of(path)
     died = bundle["identity"]["died"]
     bundle["system_log"] = {"readable": True, "lines": [{"time": died - 1.0, "text": line}]}
     return bundle

@@ -20,7 +20,7 @@ from jupyter_tfguard.places import bundles_folder
 from jupyter_tfguard.record.bundle import BundleStore
 from jupyter_tfguard.report.wire import to_entry_and_report
 from tests.rigs.documents import ROOT, blocks, documents, mentions, notebooks, shell_commands
-from tests.rigs.examples import EXAMPLES, Example
+from tests.rigs.examples import bundle_of
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -168,7 +168,7 @@ def run_here(command: str) -> None:
 @pytest.fixture
 def reader(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A user with one report, a log, a log of the operating system, and a kernel of another environment."""
-    bundle = Example("", "", EXAMPLES / "cgroup_oom/fires-v2-own-limit.json").bundle
+    bundle = bundle_of("cgroup_oom/fires-v2-own-limit.json")
     bundle["id"] = "20260921-141320-4711-0a1b"
     entry, report = to_entry_and_report(bundle, diagnose(bundle))
     BundleStore(bundles_folder()).save(bundle, report, entry)

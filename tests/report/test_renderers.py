@@ -13,7 +13,7 @@ from jupyter_tfguard.report import html, text
 from jupyter_tfguard.report.announce import whose
 from jupyter_tfguard.report.frames import short_frames
 from jupyter_tfguard.report.wire import to_entry_and_report, to_report
-from tests.rigs.examples import EXAMPLES, Example, examples
+from tests.rigs.examples import EXAMPLES, bundle_of, examples
 
 pytestmark = pytest.mark.quick
 
@@ -21,7 +21,7 @@ NATIVE_EXAMPLE = "fires-check-failed-abort.json"
 
 
 def report_of(path: str) -> dict[str, object]:
-    bundle = Example("", "", EXAMPLES / path).bundle
+    bundle = bundle_of(path)
     return to_report(bundle, diagnose(bundle))
 
 
@@ -67,7 +67,7 @@ def test_markdown_is_the_whole_text_in_a_code_block_that_no_line_ends() -> None:
 
 
 def test_the_list_has_the_fields_that_scripts_read() -> None:
-    bundle = Example("", "", EXAMPLES / "sys_exit/fires-exit-3.json").bundle
+    bundle = bundle_of("sys_exit/fires-exit-3.json")
     entry, _ = to_entry_and_report(bundle, diagnose(bundle))
     wanted = {
         "id",
@@ -87,7 +87,7 @@ def test_the_list_has_the_fields_that_scripts_read() -> None:
 
 
 def test_types_that_a_forged_recording_may_hold_break_nothing() -> None:
-    bundle = Example("", "", EXAMPLES / "cgroup_oom/fires-v2-own-limit.json").bundle
+    bundle = bundle_of("cgroup_oom/fires-v2-own-limit.json")
 
     def parts(found: dict[str, Any]) -> list[dict[str, Any]]:
         return [found["kernel"], found["kernel"]["events"][0], found["kernel"]["progress"]]
@@ -101,7 +101,7 @@ def test_types_that_a_forged_recording_may_hold_break_nothing() -> None:
 
 
 def test_a_loss_that_is_not_a_number_is_a_word_and_the_json_stays_json() -> None:
-    bundle = Example("", "", EXAMPLES / "sigkill_unattributed/fires-plain-kill-9.json").bundle
+    bundle = bundle_of("sigkill_unattributed/fires-plain-kill-9.json")
     logs = {"loss": float("nan"), "mae": float("inf"), "acc": 0.5}
     end = {"n": 9, "t": bundle["identity"]["died"] - 1, "m": 9.0, "kind": "epoch_end", "fit_id": 1}
     bundle["kernel"]["events"].append(end | {"epoch": 1, "logs": logs, "seconds": 1.0})
@@ -113,7 +113,7 @@ def test_a_loss_that_is_not_a_number_is_a_word_and_the_json_stays_json() -> None
 
 def test_a_crash_in_native_code_says_what_the_guard_had_replaced() -> None:
     def said(path: str, stop: object) -> str:
-        bundle = Example("", "", EXAMPLES / path).bundle
+        bundle = bundle_of(path)
         bundle["kernel"]["header"]["guard"] = {"stop": stop}
         return " ".join(text.render(to_report(bundle, diagnose(bundle))).split())
 
@@ -158,7 +158,7 @@ def missing(wanted: object, found: object, path: str = "") -> list[str]:
 @pytest.mark.parametrize("name", ["report", "crashes"])
 def test_the_json_has_the_shape_that_the_front_end_is_tested_with(name: str) -> None:
     sample = json.loads((EXAMPLES.parent / f"wire/{name}.json").read_text())
-    bundle = Example("", "", EXAMPLES / "cgroup_oom/fires-v2-own-limit.json").bundle
+    bundle = bundle_of("cgroup_oom/fires-v2-own-limit.json")
     diagnosis = diagnose(bundle)
     made: object = to_report(bundle, diagnosis) | {"unread": True}
     if name == "crashes":
@@ -169,7 +169,7 @@ def test_the_json_has_the_shape_that_the_front_end_is_tested_with(name: str) -> 
 
 
 def test_the_cell_that_ran_is_named_so_that_its_notebook_can_carry_a_mark() -> None:
-    bundle = Example("", "", EXAMPLES / "cgroup_oom/fires-v2-own-limit.json").bundle
+    bundle = bundle_of("cgroup_oom/fires-v2-own-limit.json")
     start = {"t": 1.0, "kind": "cell_start", "execution_count": 12, "cell_id": "b2f0c1d4"}
     for events, cell in (
         ([start], {"cell_id": "b2f0c1d4", "execution_count": 12}),
@@ -183,7 +183,7 @@ def test_the_cell_that_ran_is_named_so_that_its_notebook_can_carry_a_mark() -> N
 
 def long_cell() -> dict[str, Any]:
     """A cell that runs for an hour; the server remembers the last seven seconds of it."""
-    bundle = Example("", "", EXAMPLES / "cgroup_oom/fires-v2-own-limit.json").bundle
+    bundle = bundle_of("cgroup_oom/fires-v2-own-limit.json")
     died = bundle["identity"]["died"]
     for event in bundle["kernel"]["events"]:
         event["t"] -= 3600
@@ -230,7 +230,7 @@ def test_a_native_line_is_shown_whole_with_its_time_and_file() -> None:
 
 
 def test_earlier_deaths_of_the_same_kind_in_the_same_notebook_are_counted() -> None:
-    bundle = Example("", "", EXAMPLES / "cgroup_oom/fires-v2-own-limit.json").bundle
+    bundle = bundle_of("cgroup_oom/fires-v2-own-limit.json")
     died, path = bundle["identity"]["died"], bundle["identity"]["notebook_path"]
     same = {"cause": "cgroup_oom", "signal": None, "died": died - 60, "kernel_id": "k"}
     bundle["earlier_deaths"] = [
@@ -244,7 +244,7 @@ def test_earlier_deaths_of_the_same_kind_in_the_same_notebook_are_counted() -> N
 
 
 def test_the_way_to_resume_from_a_checkpoint_is_printed() -> None:
-    bundle = Example("", "", EXAMPLES / "cgroup_oom/fires-v2-own-limit.json").bundle
+    bundle = bundle_of("cgroup_oom/fires-v2-own-limit.json")
     died = bundle["identity"]["died"]
     event = {"n": 9, "t": died - 1, "m": 9.0, "kind": "checkpoint", "path": "/runs/m.keras"}
     bundle["kernel"]["events"].append(event | {"written": died - 1})
@@ -278,7 +278,7 @@ def test_a_stack_keeps_line_and_function_of_long_paths_and_folds_ipython() -> No
 
 
 def test_a_page_shows_a_stack_without_the_frames_of_ipython() -> None:
-    bundle = Example("", "", EXAMPLES / "segfault_native/fires-with-python-stack.json").bundle
+    bundle = bundle_of("segfault_native/fires-with-python-stack.json")
     site = "/opt/env/lib/python3.11/site-packages"
     machinery = [
         f'  File "{site}/IPython/core/interactiveshell.py", line {n} in run' for n in range(80)
@@ -292,7 +292,7 @@ def test_a_page_shows_a_stack_without_the_frames_of_ipython() -> None:
 
 
 def test_what_tensorflow_prints_at_every_start_is_one_line_of_the_stderr_tail() -> None:
-    bundle = Example("", "", EXAMPLES / "segfault_native/fires-with-python-stack.json").bundle
+    bundle = bundle_of("segfault_native/fires-with-python-stack.json")
     starts = [
         "2026-09-21 14:13:00.1: I tensorflow/core/util/port.cc:153] oneDNN custom operations are on. You may see slightly",
         "2026-09-21 14:13:00.2: I tensorflow/core/platform/cpu_feature_guard.cc:227] This TensorFlow binary is optimized to use available CPU instructions",

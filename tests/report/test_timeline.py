@@ -9,7 +9,7 @@ import pytest
 
 from jupyter_tfguard.diagnosis.diagnose import diagnose
 from jupyter_tfguard.report.wire import to_report
-from tests.rigs.examples import EXAMPLES, Example
+from tests.rigs.examples import bundle_of
 
 pytestmark = pytest.mark.quick
 
@@ -28,7 +28,7 @@ KINDS = [
 
 def fit_that_dies() -> dict[str, Any]:
     """A memory death with a fit of three epochs before it; seven seconds are on the curve."""
-    return Example("", "", EXAMPLES / "cgroup_oom/fires-v2-own-limit.json").bundle
+    return bundle_of("cgroup_oom/fires-v2-own-limit.json")
 
 
 def with_events(*events: dict[str, Any]) -> dict[str, Any]:

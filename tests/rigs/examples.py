@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from jupyter_tfguard.diagnosis.diagnose import explain
 from jupyter_tfguard.diagnosis.exit_status import exit_status
+from jupyter_tfguard.diagnosis.finding import Finding
 from jupyter_tfguard.diagnosis.pasted import Pasted
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -69,3 +71,13 @@ def text_examples(kind: str) -> list[TextExample]:
     """All pasted examples whose name begins with `kind`: ``fires`` or ``quiet``."""
     paths = sorted(EXAMPLES.glob(f"*/{kind}-*.txt"))
     return [TextExample(path.parent.name, path.stem, path) for path in paths]
+
+
+def bundle_of(path: str) -> dict[str, Any]:
+    """The bundle of one example, by its path below the examples."""
+    return Example("", "", EXAMPLES / path).bundle
+
+
+def best_of(text: str, kernel_log: str = "", **status: Any) -> Finding:
+    """The best explanation of a log; `status` is the exit status, as in :func:`exit_status`."""
+    return explain(Pasted(text, kernel_log, exit_status(**status))).best

@@ -39,7 +39,7 @@ def _seconds(text: str) -> float:
 
 
 def _is_linear(block: str, end: str) -> bool:
-    short, long = ((block * size)[:size] + end for size in (16_384, 65_536))
+    short, long = ((block * size)[:size] + end for size in (4_096, 16_384))
     return _seconds(long) < 9 * _seconds(short) + 0.01
 
 
