@@ -61,7 +61,7 @@ def write_options(folder: Path, stop: str) -> None:
 def never_the_users_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What a test without a folder of its own writes down, or a thread after its test, does not land in the user's."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TFGUARD_DIR", str(tmp_path_factory.mktemp("nobodys") / "tfguard"))
+        patch.setenv("TFGUARD_DIR", str(tmp_path_factory.mktemp("unclaimed") / "tfguard"))
         yield
 
 

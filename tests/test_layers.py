@@ -31,7 +31,7 @@ GROUND = {
     "procfs",
     "private_files",
     "redact",
-    "growth_words",
+    "growth_texts",
     "kept_data",
     "batch_place",
     "bus_id",

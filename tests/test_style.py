@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import json
 import re
@@ -33,6 +34,23 @@ WORDS = {
     r"own word": "self-reported",
 }
 NOT_PLAIN = re.compile(rf"(?<![-\w])(?:{'|'.join(WORDS)})(?![-\w])", re.IGNORECASE)
+
+
+# The same for the names of functions, classes, variables and files. A part of a name is a word between "_" or capitals.
+NAMES = {
+    r"tells?|told": "report, publish",
+    r"mend(?:s|ed)?|lies|whoever|anew": "as in texts",
+    r"standstill": "hang",
+    r"looks?": "poll, read, find, snapshot",
+    r"witness(?:es)?|testimony": "tracked process, observation",
+    r"deaths?|dead": "crash",
+    r"doing": "activity",
+    r"nobodys": "what it is then",
+    r"w": "a word",
+}
+NOT_A_NAME = re.compile("|".join(NAMES), re.IGNORECASE)
+# Keys of stored files: what wrote them may be an earlier version.
+STORED_NAMES = {"earlier_deaths"}
 
 
 def run(*command: str) -> None:
@@ -114,6 +132,56 @@ def test_the_list_of_sentences_has_texts_of_every_kind_with_their_place(start: s
 @pytest.mark.parametrize(("text", "is_plain"), [("It is told.", False), ("A stand-in.", True)])
 def test_words_that_are_not_plain_are_found(text: str, is_plain: bool) -> None:
     assert bool(not_plain([Sentence(ROOT / "README.md", 1, text)])) is not is_plain
+
+
+def names_in(path: Path) -> set[str]:
+    """What a file of Python defines, and the file's own name."""
+    found = {path.stem}
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            found.add(node.id if isinstance(node, ast.Name) else node.attr)
+        elif isinstance(node, ast.arg):
+            found.add(node.arg)
+    return found
+
+
+def not_a_name(name: str) -> bool:
+    parts = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)
+    return name.strip("_") not in STORED_NAMES and any(map(NOT_A_NAME.fullmatch, parts))
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("name", "is_bad"),
+    [
+        ("_last_look", True),
+        ("StandstillOf", True),
+        ("told_by", True),
+        ("lookup", False),
+        ("word", False),
+    ],
+)
+def test_names_that_are_not_plain_are_found(name: str, is_bad: bool) -> None:
+    assert not_a_name(name) is is_bad
+
+
+@pytest.mark.quick
+def test_names_are_plain_english() -> None:
+    paths = (ROOT / "jupyter_tfguard").rglob("*.py")
+    found = {(path.name, name) for path in paths for name in names_in(path) if not_a_name(name)}
+    assert found == set()
+
+
+@pytest.mark.quick
+def test_no_class_has_the_name_of_another() -> None:
+    places: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "jupyter_tfguard").rglob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and path.name != "documents.py":
+                places.setdefault(node.name, []).append(path.name)
+    assert {name: files for name, files in places.items() if len(files) > 1} == {}
 
 
 @pytest.mark.quick

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Union
 
 from ..doctor.check import Checks
-from ..kernelspecs.enable import Change
+from ..kernelspecs.enable import KernelChange
 from ..options import Options
 from ..report.documents import Crashes, Explanation, SharedReport
 from .export import Exported
@@ -23,7 +23,7 @@ from .forget import Removal
 
 # Document name: its type and its source. REST paths are below tfguard/api/.
 DOCUMENTS: dict[str, tuple[Any, str]] = {
-    "change": (Change, "jupyter tfguard enable --json"),
+    "change": (KernelChange, "jupyter tfguard enable --json"),
     "checks": (Checks, "jupyter tfguard doctor --json"),
     "crashes": (Crashes, "jupyter tfguard list --json; GET crashes"),
     "export": (Exported, "jupyter tfguard export --json"),

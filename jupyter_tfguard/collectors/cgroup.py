@@ -213,16 +213,16 @@ class Placement:
         self._placed = b""
 
     def new_groups(self) -> tuple[MemoryGroup, ...] | None:
-        """Its groups, the innermost first; None as for :meth:`look`.
+        """Its groups, the innermost first; None as for :meth:`poll`.
 
         Raises:
-            SourceUnavailable: As :meth:`look`, or the groups are not visible.
+            SourceUnavailable: As :meth:`poll`, or the groups are not visible.
         """
         # The list of mounts can be long: it is read only if the process was moved.
-        place = self.look()
+        place = self.poll()
         return None if place is None else groups_at(*place, root=self._root)
 
-    def look(self) -> tuple[str, int] | None:
+    def poll(self) -> tuple[str, int] | None:
         """Path and version of its group; None if it is unchanged, or if the process is exiting.
 
         Raises:

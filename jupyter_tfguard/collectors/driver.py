@@ -68,7 +68,7 @@ def nvidia_hardware(root: Path) -> NvidiaHardware:
 
 
 @dataclass(frozen=True)
-class Gpu:
+class DriverGpu:
     """One GPU as reported by the driver.
 
     Attributes:
@@ -92,7 +92,7 @@ class DriverAnswer:
     reason: str | None = None
     driver_version: str | None = None
     cuda_driver_version: str | None = None
-    gpus: tuple[Gpu, ...] = ()
+    gpus: tuple[DriverGpu, ...] = ()
     mismatch: bool = False
     absent: bool = False
 
@@ -139,7 +139,7 @@ def _answer_from(line: dict[str, Any]) -> DriverAnswer:
         reason=line["reason"] if "nvml_error" in line else None,
         driver_version=line.get("driver_version"),
         cuda_driver_version=line.get("cuda_driver_version"),
-        gpus=tuple(Gpu(str(d["name"]), d["compute_capability"]) for d in line["devices"]),
+        gpus=tuple(DriverGpu(str(d["name"]), d["compute_capability"]) for d in line["devices"]),
         mismatch=line.get("nvml_error") == _VERSION_MISMATCH,
         absent=line.get("nvml_error") == _NO_LIBRARY,
     )

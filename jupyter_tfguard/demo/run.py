@@ -27,7 +27,7 @@ from .stories import (
     NULL_POINTER,
     SMALLEST_LIMIT_BYTES,
     XLA_TYPO,
-    Story,
+    DemoCrash,
     memory_story,
 )
 
@@ -77,7 +77,7 @@ def run(*, lab: bool) -> int:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _stories() -> list[Story]:
+def _stories() -> list[DemoCrash]:
     others = [XLA_TYPO, NULL_POINTER, KILL_9]
     try:
         available = int(HostCollector().collect()["host.available_bytes"])
@@ -100,7 +100,7 @@ def _stories() -> list[Story]:
     return [memory_story(limit), *others]
 
 
-def _play(server: DemoServer, story: Story) -> bool:
+def _play(server: DemoServer, story: DemoCrash) -> bool:
     notebook = server.write_notebook(story.name, story.cells)
     session = server.start_session(notebook)
     kernel_id = str(session["kernel"]["id"])
@@ -128,7 +128,7 @@ def _play(server: DemoServer, story: Story) -> bool:
 
 
 def _set_limit(
-    server: DemoServer, story: Story, kernel_id: str
+    server: DemoServer, story: DemoCrash, kernel_id: str
 ) -> LimitedGroup | SystemdScope | None:
     if story.limit_bytes is None:
         return None
@@ -144,7 +144,7 @@ def _set_limit(
     )
 
 
-def _run_cells(server: DemoServer, story: Story, kernel_id: str, ends: float) -> None:
+def _run_cells(server: DemoServer, story: DemoCrash, kernel_id: str, ends: float) -> None:
     """Run the cells until one gets no reply: the kernel has crashed, as intended."""
     client = server.connect(kernel_id)
     try:

@@ -37,7 +37,7 @@ _CNN_FIT = "history = model.fit(images, labels, batch_size=2048, epochs=5)"
 
 
 @dataclass(frozen=True)
-class Story:
+class DemoCrash:
     """One crash.
 
     Attributes:
@@ -55,12 +55,12 @@ class Story:
     seconds_limit: float = 60.0
 
 
-def memory_story(limit_bytes: int) -> Story:
+def memory_story(limit_bytes: int) -> DemoCrash:
     """A typical program from forum posts, with a memory limit that is too low for its batch size."""
     # A smaller limit leaves room for less data; the first step must still be reached.
     share = (limit_bytes - SMALLEST_LIMIT_BYTES) / (LIMIT_BYTES - SMALLEST_LIMIT_BYTES)
     count = max(_BATCH_SIZE, int(_IMAGE_COUNT * min(1.0, share)))
-    return Story(
+    return DemoCrash(
         name="train-cnn",
         intro=f"A small CNN, batch size 2048, in a kernel that may use {human_bytes(limit_bytes)}. "
         "tfguard would stop it; that is paused.",
@@ -70,7 +70,7 @@ def memory_story(limit_bytes: int) -> Story:
     )
 
 
-XLA_TYPO = Story(
+XLA_TYPO = DemoCrash(
     name="xla-flag",
     intro="A typo in XLA_FLAGS: TensorFlow's compiler prints one line and ends the process.",
     cells=(
@@ -79,12 +79,12 @@ XLA_TYPO = Story(
     ),
     seconds_limit=120.0,
 )
-NULL_POINTER = Story(
+NULL_POINTER = DemoCrash(
     name="null-pointer",
     intro="Native code reads address 0.",
     cells=("import ctypes\n\ndef poke(address):\n    return ctypes.string_at(address)\n\npoke(0)",),
 )
-KILL_9 = Story(
+KILL_9 = DemoCrash(
     name="kill-9",
     intro="The kernel receives SIGKILL while plenty of memory is free.",
     cells=("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)",),

@@ -112,7 +112,7 @@ def last_cell(seen: Observed) -> Cell | None:
 
 
 def last_fit(seen: Observed) -> Fit | None:
-    """The running fit, evaluate, predict or training loop, or None. A finished one does not explain a death."""
+    """The running fit, evaluate, predict or training loop, or None. A finished one does not explain a crash."""
     running: dict[object, dict[str, Any]] = {}  # the newest last; a loop may call evaluate
     for event in seen.journal:
         kind = event.get("kind")

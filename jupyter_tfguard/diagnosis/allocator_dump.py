@@ -244,10 +244,10 @@ def allocator_dump(lines: Sequence[LogLine]) -> AllocatorDump:
                 rounded = begins["rounded"]
                 asked = int(rounded) if rounded else _size(begins)
                 found.append(_Reading(begins["name"], asked=asked))
-        elif "to allocate " in message and (asks := _ASYNC.search(message)):
-            found.append(_Reading(asks["name"], asked=_size(asks)))
-        elif "to allocate " in message and (asks := _XLA.search(message)):
-            found.append(_Reading(asked=_size(asks), statistics=dict(limits), from_xla=True))
+        elif "to allocate " in message and (request := _ASYNC.search(message)):
+            found.append(_Reading(request["name"], asked=_size(request)))
+        elif "to allocate " in message and (request := _XLA.search(message)):
+            found.append(_Reading(asked=_size(request), statistics=dict(limits), from_xla=True))
         elif provided := _PROVIDED.search(message):
             limits = {"Limit": int(provided["limit"])}
         elif named := _NAMED.match(message):

@@ -11,10 +11,10 @@ from .exit_status import SIGNAL_NUMBERS
 from .finding import Advice, Confidence, Fact, Finding, Source, quoted
 from .log_lines import LogLine
 from .os_log import OomKill
-from .verdict import Verdict, native_text_is_old
+from .verdict import TextVerdict, native_text_is_old
 
 _QUOTED = 400
-_LAST_WORDS_SECONDS = 10.0
+_STDERR_END_SECONDS = 10.0
 
 
 def exit_fact(seen: Evidence) -> Fact:
@@ -88,10 +88,10 @@ def stack_facts(seen: Evidence) -> tuple[Fact, ...]:
     return (Fact(Source.KERNEL, f"Python was at {where}{called}"),)
 
 
-def last_words(seen: Evidence) -> tuple[Fact, ...]:
+def stderr_end(seen: Evidence) -> tuple[Fact, ...]:
     """The last line of the stderr tail, if there is one that was not written long before, such as by an import."""
     written = number_of((seen.kernel or {}).get("stderr_time"))
-    if native_text_is_old(seen) or (written and seen.died - written > _LAST_WORDS_SECONDS):
+    if native_text_is_old(seen) or (written and seen.died - written > _STDERR_END_SECONDS):
         return ()
     lines = [line for line in seen.stderr_lines if line.strip()]
     return (Fact(Source.KERNEL, f"Last line on stderr: {lines[-1][:400]}"),) if lines else ()
@@ -157,7 +157,7 @@ def _native(says: str, line: LogLine | None) -> Fact:
     return quoted(text, line.text, Source.KERNEL)
 
 
-def _pasted_facts(seen: Evidence, verdict: Verdict) -> tuple[Fact, ...]:
+def _pasted_facts(seen: Evidence, verdict: TextVerdict) -> tuple[Fact, ...]:
     assert seen.pasted is not None
     survived = {sign.row.id: sign for sign in reversed(verdict.survived)}
     alarming = sorted(survived.values(), key=lambda sign: sign.index)[:5]

@@ -8,12 +8,12 @@ from typing import Any
 from ..decode import dict_of, list_of, number_of, text_of
 from ..memory.limits import Limit
 from .activity import last_cell
-from .growth import Growth, host_growth
+from .leak import Leak, host_growth
 from .limits_seen import binding_limit_of, memory_limit_of
 from .observed import Observed
 from .pasted import Pasted
-from .system_log import DeathLog
-from .verdict import Verdict, of_pasted, of_recorded
+from .system_log import CrashLog
+from .verdict import TextVerdict, of_pasted, of_recorded
 
 _CHILD_KILLED = "child_oom_killed"
 
@@ -30,19 +30,19 @@ class Evidence(Observed):
         self.cause: str | None = None
 
     @cached_property
-    def verdict(self) -> Verdict | None:
+    def verdict(self) -> TextVerdict | None:
         """The cause that the text names; None when it says nothing about this end."""
         if self.pasted is not None:
             return of_pasted(self.story, self.kernel_log, self.pasted.status)
         return of_recorded(self)
 
     @cached_property
-    def system_log(self) -> DeathLog:
-        """The lines of the operating system's log about this death."""
-        return DeathLog(self)
+    def system_log(self) -> CrashLog:
+        """The lines of the operating system's log about this crash."""
+        return CrashLog(self)
 
     @cached_property
-    def growth(self) -> Growth | None:
+    def growth(self) -> Leak | None:
         """Steady growth of the kernel's memory over epochs, fits or runs; None when there was none."""
         return host_growth(self)
 
@@ -63,10 +63,10 @@ class Evidence(Observed):
         recorded = self.bundle.get("earlier_deaths")
         key = "notebook_path" if self.identity.get("notebook_path") else "kernel_id"
         found = []
-        for death in map(dict_of, list_of(recorded)):
-            when, cause = number_of(death.get("died")), text_of(death.get("cause"))
-            ours = bool(death.get(key)) and death.get(key) == self.identity.get(key)
-            ours = ours and death.get("kernel_alive") is not True
+        for crash in map(dict_of, list_of(recorded)):
+            when, cause = number_of(crash.get("died")), text_of(crash.get("cause"))
+            ours = bool(crash.get(key)) and crash.get(key) == self.identity.get(key)
+            ours = ours and crash.get("kernel_alive") is not True
             if ours and cause is not None and when is not None and when <= self.died:
                 found.append((when, cause))
         return sorted(found, reverse=True)
@@ -77,10 +77,10 @@ class Evidence(Observed):
         cell, recorded = last_cell(self), self.bundle.get("earlier_deaths")
         if self.hang is None or cell is None or cell.started is None:
             return None
-        for death in map(dict_of, list_of(recorded)):
-            when, kernel = number_of(death.get("died")), death.get("kernel_id")
+        for crash in map(dict_of, list_of(recorded)):
+            when, kernel = number_of(crash.get("died")), crash.get("kernel_id")
             ours = bool(kernel) and kernel == self.identity.get("kernel_id")
-            of_child = death.get("kernel_alive") is True and death.get("cause") == _CHILD_KILLED
+            of_child = crash.get("kernel_alive") is True and crash.get("cause") == _CHILD_KILLED
             if ours and of_child and when and cell.started - 1 <= when <= self.hang.noticed:
                 return when
         return None

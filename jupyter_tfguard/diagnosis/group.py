@@ -10,7 +10,7 @@ from ..decode import dict_of, number_of
 
 @dataclass(frozen=True)
 class Group:
-    """Memory counters of one cgroup that the watcher read before and after the death."""
+    """Memory counters of one cgroup that the watcher read before and after the crash."""
 
     path: str
     version: int

@@ -27,7 +27,7 @@ def memory_source(seen: Evidence) -> Source:
     return Source.SERVER if (seen.server or {}).get("rows") else Source.KERNEL
 
 
-def use_at_death(seen: Evidence) -> int | None:
+def use_at_crash(seen: Evidence) -> int | None:
     """Highest use of the memory that the limit counts, in the last moments before the death; None = unknown.
 
     A dying process gives its memory back before its end is seen, so the last sample alone may be too low. A peak of the
@@ -51,7 +51,7 @@ def use_at_death(seen: Evidence) -> int | None:
 
 def near_limit(seen: Evidence) -> bool | None:
     """True if memory use was near the limit when the kernel died; None if either is unknown."""
-    limit, used = seen.memory_limit(), use_at_death(seen)
+    limit, used = seen.memory_limit(), use_at_crash(seen)
     if limit is None or used is None:
         return None
     return used >= NEAR_LIMIT_FRACTION * limit.size_bytes
@@ -93,7 +93,7 @@ def lowest_available(seen: Evidence, *, claimed: bool = True) -> float | None:
 
 
 def host_was_short(seen: Evidence) -> bool:
-    """True if the machine had almost no available memory before the death."""
+    """True if the machine had almost no available memory before the crash."""
     total, available = seen.host("host_total_bytes"), lowest_available(seen)
     return total is not None and available is not None and available < _SHORT_FRACTION * total
 
@@ -123,7 +123,7 @@ def children_fact(seen: Evidence) -> Fact | None:
 
     A page that processes share counts in each of them, so no more is reported than the group used beside the kernel.
     """
-    limit, used = seen.memory_limit(), use_at_death(seen)
+    limit, used = seen.memory_limit(), use_at_crash(seen)
     own = seen.last("process.rss_bytes")
     if own is None or used is None or limit is None or limit.kind is LimitKind.HOST:
         return None

@@ -19,7 +19,7 @@ from .activity import largest_arrays, last_fit
 from .evidence import Evidence
 from .finding import Advice
 from .fitted_models import OWN_PROCESS
-from .growth import Growth, Per
+from .leak import Leak, Per
 from .memory import SPARE_BYTES, children_fact, growth_fact
 from .moments import grown_arrays, kept_at_stop, kept_by_loop
 from .verdict import record_is_old
@@ -148,7 +148,7 @@ def next_batch_size(
     return 1 << (int(fits).bit_length() - 1) if fits >= 1 else None
 
 
-def leak_advice(seen: Evidence, found: Growth) -> tuple[Advice, ...]:
+def leak_advice(seen: Evidence, found: Leak) -> tuple[Advice, ...]:
     """Advice for growing host memory, the most effective first, at most three."""
     advice = [_kept(kept)] if (kept := kept_by_loop(seen)) else []
     new_models = _new_models(found)
@@ -176,12 +176,12 @@ def leak_advice(seen: Evidence, found: Growth) -> tuple[Advice, ...]:
     return tuple(advice[:3])
 
 
-def general_leak_advice(found: Growth) -> Advice:
+def general_leak_advice(found: Leak) -> Advice:
     """The most effective advice when only the growth is known."""
     return next(iter(_new_models(found)), _what_one_model_keeps(found))
 
 
-def gpu_leak_advice(found: Growth) -> tuple[Advice, ...]:
+def gpu_leak_advice(found: Leak) -> tuple[Advice, ...]:
     """Advice for growing GPU memory."""
     kept = Advice(
         "Keep numbers, not tensors, from one step to the next.",
@@ -192,7 +192,7 @@ def gpu_leak_advice(found: Growth) -> tuple[Advice, ...]:
     return (*_new_models(found), kept)
 
 
-def _new_models(found: Growth) -> tuple[Advice, ...]:
+def _new_models(found: Leak) -> tuple[Advice, ...]:
     """Advice if a loop builds a new model for each fit; otherwise none."""
     models = found.models
     if models is None or not models.are_built_in_a_loop:
@@ -218,7 +218,7 @@ def _kept(holders: list[Holder]) -> Advice:
     return Advice("Empty or shorten what grew at the same time.", holders_text(holders))
 
 
-def _what_one_model_keeps(found: Growth) -> Advice:
+def _what_one_model_keeps(found: Leak) -> Advice:
     where = {Per.EPOCH: "epoch", Per.FIT: "fit", Per.RUN: "run of the cell", Per.STEPS: "step"}.get(
         found.per, "iteration"
     )

@@ -28,7 +28,7 @@ from .python_stacks import (
     without_fault_text,
     without_import,
 )
-from .standstill import Standstill, standstill_of
+from .seen_hang import SeenHang, hang_of
 from .story import Story
 
 
@@ -124,9 +124,9 @@ class Observed:
         return whole_of(self._exit.get("code"))
 
     @cached_property
-    def hang(self) -> Standstill | None:
+    def hang(self) -> SeenHang | None:
         """The hang in which the kernel was when it ended; None when there was none, or it was not observed."""
-        return standstill_of(self.bundle)
+        return hang_of(self.bundle)
 
     @cached_property
     def cull(self) -> Cull | None:

@@ -244,7 +244,7 @@ class Story:
         return next(hints, None)
 
     @property
-    def last_words(self) -> Sign | None:
+    def stderr_end(self) -> Sign | None:
         """The last line, if it reports a refused request for GPU memory and no output follows."""
         last = next(reversed(self.signs), None)
         if last is None or last.role is not Role.HINTS or last.cause != "gpu_oom":

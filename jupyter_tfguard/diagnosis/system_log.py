@@ -33,8 +33,8 @@ _CONTAINER = re.compile(r"[0-9a-f]{64}")
 _NAMES_JOB = r"(?i:\b(?:job|step)[a-z _]{{0,8}}\W{{0,3}}{0}\b)"
 
 
-class DeathLog:
-    """The entries of the log about one death.
+class CrashLog:
+    """The entries of the log about one crash.
 
     Args:
         seen: The bundle, or the pasted log, that it belongs to.

@@ -52,7 +52,7 @@ _SIGNALS_OF_A_CRASH = ("SIGABRT", "SIGSEGV", "SIGBUS", "SIGILL", "SIGTRAP")
 
 
 @dataclass(frozen=True)
-class Verdict:
+class TextVerdict:
     """The cause that a text shows.
 
     Attributes:
@@ -81,7 +81,7 @@ class Verdict:
         return self.sign.row.says if self.sign is not None else self.note
 
 
-def of_pasted(story: Story, kernel_log: Story, status: ExitStatus | None) -> Verdict:
+def of_pasted(story: Story, kernel_log: Story, status: ExitStatus | None) -> TextVerdict:
     """The cause that a pasted log shows.
 
     Args:
@@ -90,7 +90,7 @@ def of_pasted(story: Story, kernel_log: Story, status: ExitStatus | None) -> Ver
     sign = story.settled or kernel_log.reported or story.best or _in_system_log(story, kernel_log)
     if status is not None and status.cause is not None and _only_ended(sign):
         line = sign or story.ended
-        return Verdict(status.cause, Confidence.LIKELY, None, line.line if line else None)
+        return TextVerdict(status.cause, Confidence.LIKELY, None, line.line if line else None)
     if sign is not None:
         after = story.ended.line if story.ended is not None and story.ended is not sign else None
         deciding = (
@@ -98,22 +98,22 @@ def of_pasted(story: Story, kernel_log: Story, status: ExitStatus | None) -> Ver
             if sign in story.signs or sign in story.survived
             else sign.line._replace(number=0)
         )
-        return Verdict(*_weighed(story, sign), sign, deciding, after)
+        return TextVerdict(*_weighed(story, sign), sign, deciding, after)
     if story.ended_badly or (status is not None and (status.code or status.signal)):
         return _of_failure(story, status)
-    if (last := story.last_words) is not None:
-        return Verdict(last.cause, Confidence.POSSIBLE, last, last.line)
+    if (last := story.stderr_end) is not None:
+        return TextVerdict(last.cause, Confidence.POSSIBLE, last, last.line)
     if is_cut_in_traceback(story.lines):
         return _of_failure(story, status)
     if story.ends_in_trouble or says_that_it_hung(story.lines[story.last_progress + 1 :]):
-        return Verdict("unknown", Confidence.POSSIBLE)
+        return TextVerdict("unknown", Confidence.POSSIBLE)
     if story.said is not None and not story.ended_well:
-        return Verdict(story.said.cause, Confidence.POSSIBLE, story.said, story.said.line)
+        return TextVerdict(story.said.cause, Confidence.POSSIBLE, story.said, story.said.line)
     went_on = story.last_progress >= 0
     progress_line = story.lines[story.last_progress] if went_on else None
     if (sure := _survival(story)) is not None:
-        return Verdict("no_crash", sure, None, progress_line, survived=tuple(story.alarming))
-    return Verdict(
+        return TextVerdict("no_crash", sure, None, progress_line, survived=tuple(story.alarming))
+    return TextVerdict(
         "unknown", Confidence.POSSIBLE, None, progress_line, note="the last step in this text"
     )
 
@@ -154,16 +154,16 @@ def _only_ended(sign: Sign | None) -> bool:
     return sign is None or sign.role is Role.ENDING
 
 
-def _of_failure(story: Story, status: ExitStatus | None) -> Verdict:
+def _of_failure(story: Story, status: ExitStatus | None) -> TextVerdict:
     """For a program that ended, without a line that shows why."""
     end = story.ended or story.first(Role.FAILED) or story.refuted
     line = end.line if end is not None else None
     hint = story.first(Role.HINTS)
     if hint is not None and _may_explain(hint, story, end):
-        return Verdict(hint.cause, Confidence.POSSIBLE, hint, hint.line, line)
+        return TextVerdict(hint.cause, Confidence.POSSIBLE, hint, hint.line, line)
     if status is not None and status.by_itself and end is None:
-        return Verdict("sys_exit", Confidence.POSSIBLE)
-    return Verdict("unknown", Confidence.POSSIBLE, None, line)
+        return TextVerdict("sys_exit", Confidence.POSSIBLE)
+    return TextVerdict("unknown", Confidence.POSSIBLE, None, line)
 
 
 def _may_explain(hint: Sign, story: Story, end: Sign | None) -> bool:
@@ -226,7 +226,7 @@ def gave_up(seen: Observed) -> bool:
     )
 
 
-def of_recorded(seen: Observed) -> Verdict | None:
+def of_recorded(seen: Observed) -> TextVerdict | None:
     """The cause that the stderr tail of a recording shows for this end; None if it shows none.
 
     The tail does not explain a kill or termination from outside, or an orderly end. A fatal line that is followed by
@@ -254,8 +254,8 @@ def of_recorded(seen: Observed) -> Verdict | None:
     for roles in ((Role.NAMES, Role.DEGRADES), (Role.SUGGESTS,)):
         first = next((s for s in late if s.role in roles and s.index <= fatal.index + 1), None)
         if first is not None:
-            return Verdict(first.cause, Confidence.LIKELY, first, first.line, fatal.line)
-    return Verdict(fatal.cause, Confidence.LIKELY, fatal, fatal.line)
+            return TextVerdict(first.cause, Confidence.LIKELY, first, first.line, fatal.line)
+    return TextVerdict(fatal.cause, Confidence.LIKELY, fatal, fatal.line)
 
 
 def _gives_up(sign: Sign) -> bool:

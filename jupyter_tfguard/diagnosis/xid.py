@@ -27,7 +27,7 @@ def xid_row(number: int) -> dict[str, Any] | None:
 
 
 def first_xid(seen: Evidence, blame: str) -> Xid | None:
-    """The first fault of this kind that counts for this death.
+    """The first fault of this kind that counts for this crash.
 
     A fault counts only if the kernel itself caused its end. The driver must attribute the fault to this kernel, or the
     fault must affect the whole card. A pasted log does not say which process it is about: there, any Python process

@@ -19,12 +19,12 @@ from ..metrics import Metric, Sample
 from ..private_files import remove_folder
 from ..record.contents import RecordingContents, read_recording
 from ..record.identity import ProcessIdentity
-from ..record.native_text import last_words
+from ..record.native_text import stderr_end
 from ..record.recording import Recording
 from ..record.stderr_tail import StderrTail
 from ..shield import fall_silent
 
-LAST_WORDS = "the stderr tail of a process that jupyter tfguard doctor killed"
+STDERR_LINE = "the stderr tail of a process that jupyter tfguard doctor killed"
 _READY = b"ready\n"
 _SAMPLES = 3
 _LIMIT_SECONDS = 15.0
@@ -90,7 +90,7 @@ def _missing(found: RecordingContents) -> tuple[str, ...]:
         "the header": bool(found.header.get("pid")),
         "events": any(event["kind"] == "probe" for event in found.events),
         "samples": len(found.samples) >= _SAMPLES,
-        "stderr tail": sys.platform == "win32" or LAST_WORDS in found.stderr_tail,
+        "stderr tail": sys.platform == "win32" or STDERR_LINE in found.stderr_tail,
         "the missing end mark": found.end is None,
     }
     return (*(name for name, there in wanted.items() if not there), *found.problems)
@@ -115,11 +115,11 @@ def record_until_killed(root: Path) -> None:
     for number in range(1, _SAMPLES + 1):
         values = {name: value for c in collectors for name, value in c.collect().items()}
         recording.sample(Sample(number, time.monotonic(), time.time(), values))
-    os.write(2, f"{LAST_WORDS}\n".encode())
+    os.write(2, f"{STDERR_LINE}\n".encode())
     # No watcher keeps the pipe open, so text that is still in it would be lost.
     end = time.monotonic() + _TEXT_SECONDS
     while (
-        tail.running and time.monotonic() < end and LAST_WORDS not in last_words(recording.folder)
+        tail.running and time.monotonic() < end and STDERR_LINE not in stderr_end(recording.folder)
     ):
         time.sleep(0.001)
     os.write(1, _READY)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import FrameType
 from typing import Any, NamedTuple
 
-from ..collectors.standstill import Wait, thread_wait
+from ..collectors.process_activity import Wait, thread_wait
 from ..collectors.thread_work import fault_count, thread_work
 from ..threads import frames_of_others
 from .activity import Activity, activity, is_waiting, waits_for_pool

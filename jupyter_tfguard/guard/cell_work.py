@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from .beside_words import runs_on_text
+from .beside_texts import runs_on_text
 from .blame import Blame, who_fills
 from .error import HostMemoryLimitReached
 from .queued import QueuedWork

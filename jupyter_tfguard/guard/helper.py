@@ -21,7 +21,7 @@ from .cancel import CancellableCalls, Cancellation, cancel
 from .cell_work import CellWork
 from .error import ThreadStopped
 from .snapshot import Snapshot
-from .stops import Cell
+from .stops import WatchedCell
 from .worker_processes import offer_children_first
 from .workers import ThreadStop, is_of_pool
 
@@ -31,7 +31,7 @@ _CANCEL_AFTER_SECONDS = 0.25
 _GRACE_SECONDS, _GRACE_FRACTION = 0.05, 0.25
 _JUDGE_SECONDS = 0.1  # at most, to see which thread fills
 _POLL_SECONDS = 0.01
-_FIRST_SECONDS, _FIRST_LOOKS = 0.002, 10
+_FIRST_SECONDS, _FIRST_POLLS = 0.002, 10
 _SWITCH_SECONDS = 0.0005
 # After a trip, until it is known which thread fills; less if half of the rest of the memory would be full before.
 _JUDGED_SECONDS, _JUDGED_FRACTION = 0.4, 0.5
@@ -59,13 +59,13 @@ class StopHelper:
         work: CellWork,
         cancellation: Cancellation,
         in_fit: Callable[[], bool],
-        state: Callable[[], tuple[Cell | None, Snapshot]],
-        on_beside: Callable[[Cell, Snapshot, list[str]], object],
+        state: Callable[[], tuple[WatchedCell | None, Snapshot]],
+        on_beside: Callable[[WatchedCell, Snapshot, list[str]], object],
         on_delivery: Callable[[], None],
     ) -> None:
         self._on_beside = on_beside
         self._on_delivery = on_delivery
-        self._judged: tuple[Cell | None, int, bool] = None, 0, False
+        self._judged: tuple[WatchedCell | None, int, bool] = None, 0, False
         self._work = work
         self._cancellation = cancellation
         self._in_fit = in_fit
@@ -108,12 +108,12 @@ class StopHelper:
             working = [*blame.of_cell, *blame.earlier]
             threads = ThreadStop(working, self._work.namespace, ThreadStopped)
             time.sleep(_FIRST_SECONDS)
-            threads.look()
+            threads.poll()
             self._wait(
                 cell, partial(self._cancel_but, calls, working), threads, due, until_delivered.close
             )
 
-    def spares(self, cell: Cell, seen: Snapshot, frame: FrameType) -> bool:
+    def spares(self, cell: WatchedCell, seen: Snapshot, frame: FrameType) -> bool:
         """True if the cell must not be stopped, at least not yet: a thread of an earlier cell may be to blame.
 
         Args:
@@ -129,7 +129,9 @@ class StopHelper:
             seen, _JUDGED_SECONDS, _JUDGED_FRACTION
         )
 
-    def _stop_earlier(self, cell: Cell, seen: Snapshot, earlier: list[threading.Thread]) -> None:
+    def _stop_earlier(
+        self, cell: WatchedCell, seen: Snapshot, earlier: list[threading.Thread]
+    ) -> None:
         """Stop threads of earlier cells instead of the running one."""
         calls, idents = self._cancellation.calls, {one.ident or 0 for one in earlier}
         self._on_beside(cell, seen, [one.name for one in earlier])
@@ -142,7 +144,7 @@ class StopHelper:
         due = _grace_seconds(seen, _GRACE_SECONDS)
         is_cancelled = is_delivered = False
         while time.monotonic() - began < _THREADS_SECONDS:
-            threads.look()
+            threads.poll()
             if has_timers:
                 self._work.threads.cancel_timers(earlier=True)
             waited = time.monotonic() - began
@@ -167,7 +169,7 @@ class StopHelper:
 
     def _wait(
         self,
-        cell: Cell,
+        cell: WatchedCell,
         cancel_calls: Callable[[], object],
         threads: ThreadStop,
         due: float,
@@ -183,7 +185,7 @@ class StopHelper:
             on_delivery: Called when the main thread has raised its exception.
         """
         ends, was_delivered = time.monotonic() + _THREADS_SECONDS, False
-        count, looks = self._judged[1], 0
+        count, polls = self._judged[1], 0
         while True:
             now, seen = self._state()
             if now is cell and seen.trip_count > count:
@@ -208,9 +210,9 @@ class StopHelper:
                 if seen.tripped:
                     return  # the next cell needs this thread
             # Threads that fill at once leave little time.
-            time.sleep(_POLL_SECONDS if looks > _FIRST_LOOKS else _FIRST_SECONDS)
-            threads.look()
-            looks += 1
+            time.sleep(_POLL_SECONDS if polls > _FIRST_POLLS else _FIRST_SECONDS)
+            threads.poll()
+            polls += 1
 
 
 @contextlib.contextmanager

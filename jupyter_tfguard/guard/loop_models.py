@@ -15,7 +15,7 @@ from .checkpoint import CheckpointNotSaved, Position, Saved, save
 from .model_state import ModelNotSupported, the_optimizer
 
 
-class _Kept(NamedTuple):
+class _LoopModel(NamedTuple):
     model: weakref.ref[Any]
     optimizer: weakref.ref[Any] | None  # None: the one of the model
 
@@ -24,7 +24,7 @@ class LoopModels:
     """The models of the running cell. They are held weakly: a deleted one is not saved."""
 
     def __init__(self) -> None:
-        self._kept: dict[int, _Kept] = {}
+        self._kept: dict[int, _LoopModel] = {}
 
     def __bool__(self) -> bool:
         return bool(self._kept)
@@ -34,7 +34,7 @@ class LoopModels:
         key = id(model)
         forget = lambda _: self._kept.pop(key, None)  # noqa: E731
         other = None if optimizer is None else weakref.ref(optimizer)
-        self._kept[key] = _Kept(weakref.ref(model, forget), other)
+        self._kept[key] = _LoopModel(weakref.ref(model, forget), other)
 
     def clear(self) -> None:
         """Save none of them."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from .safe_place import in_cell, is_safe
 from .snapshot import Snapshot
-from .stops import Cell
+from .stops import WatchedCell
 
 # How long to wait for an import: a partly imported TensorFlow cannot be imported again, but a killed kernel is worse.
 _IMPORT_SECONDS = 0.3
@@ -31,9 +31,9 @@ class MainThread:
     def __init__(
         self,
         namespace: Mapping[str, Any],
-        state: Callable[[], tuple[Cell | None, Snapshot]],
+        state: Callable[[], tuple[WatchedCell | None, Snapshot]],
         exempt: Callable[[], AbstractContextManager[None]],
-        exception: Callable[[Cell, Snapshot, FrameType], BaseException | None],
+        exception: Callable[[WatchedCell, Snapshot, FrameType], BaseException | None],
     ) -> None:
         self._namespace = namespace
         self._state = state

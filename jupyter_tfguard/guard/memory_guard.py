@@ -27,7 +27,7 @@ from ..memory.limits import Limit, LimitKind
 from ..shield import shielded
 from ..units import MIB
 from .activity import notebook_function
-from .beside_words import POOL_HAS_ENDED
+from .beside_texts import POOL_HAS_ENDED
 from .cancel import Cancellation, is_cancelled_error
 from .cell_work import CellWork
 from .error import (
@@ -48,8 +48,8 @@ from .native import NativeGuard
 from .release import release
 from .safe_place import reaches_ipython
 from .snapshot import MemorySampler, Snapshot
-from .stops import CALLBACK, CELL, Cell, Stop, Stops
-from .words import CellFacts
+from .stop_texts import CellFacts
+from .stops import CALLBACK, CELL, Stop, Stops, WatchedCell
 
 _SHORT_TIMES = 8  # of the level: with less available, free memory of allocators is released before a cell or a fork
 # IPython's traceback reads and parses each file on the stack: with TensorFlow's files, tens of MiB.
@@ -98,7 +98,7 @@ class MemoryGuard:
         self._sampler: MemorySampler  # from start() on
         self.is_started = False
         self._placement = Placement(os.getpid())
-        self._cell: Cell | None = None  # None while no cell is watched
+        self._cell: WatchedCell | None = None  # None while no cell is watched
         self._raised = 0  # how often in this cell
         self._between = contextlib.ExitStack()  # cells
         self._cancellation = Cancellation(self.instead_of)
@@ -177,7 +177,9 @@ class MemoryGuard:
         levels = Levels.of(self._sampler.total_bytes())
         # malloc and TensorFlow's pool may hold what an earlier cell freed.
         available = self.give_back_if_short() if what == CELL else self._sampler.available_bytes()
-        self._cell = Cell(levels.total_bytes, available, thread=threading.get_ident(), what=what)
+        self._cell = WatchedCell(
+            levels.total_bytes, available, thread=threading.get_ident(), what=what
+        )
         self._raised = 0
         self._sampler.arm(levels.for_cell(available))
         return self.stops.unreported() if what == CELL else None
@@ -217,7 +219,7 @@ class MemoryGuard:
         self._watch_what_goes_on(cell)
         return stop
 
-    def _watch_what_goes_on(self, ended: Cell) -> None:
+    def _watch_what_goes_on(self, ended: WatchedCell) -> None:
         """Watch on after the cell if something that a cell has started can fill memory."""
         if not self._work.goes_on():
             self._cancellation.end()
@@ -227,7 +229,7 @@ class MemoryGuard:
         if threading.current_thread() is threading.main_thread():
             # The kernel's own code runs there now, which does not expect a refusal.
             self._between.enter_context(self._sampler.exempt())
-        self._cell = Cell(ended.total_bytes, is_over=True)
+        self._cell = WatchedCell(ended.total_bytes, is_over=True)
         self._sampler.arm(Levels.of(ended.total_bytes).for_cell(self._sampler.available_bytes()))
 
     def _end_watch_between(self) -> None:
@@ -244,7 +246,7 @@ class MemoryGuard:
             stopped = ThreadStopped()
         elif seen.trip_count and self.stops.of_cell is None:
             with self._sampler.exempt():
-                self.stops.look(error)
+                self.stops.poll(error)
                 stopped = self._deliver(seen, cell, sys._getframe())
         return stopped
 
@@ -332,7 +334,7 @@ class MemoryGuard:
             return self._placement.new_groups()
         return None  # no memory groups: the machine's memory is the limit
 
-    def _state(self) -> tuple[Cell | None, Snapshot]:
+    def _state(self) -> tuple[WatchedCell | None, Snapshot]:
         return self._cell, self._sampler.snapshot()
 
     def give_back(self) -> None:
@@ -348,7 +350,9 @@ class MemoryGuard:
         self._sampler.give_back(if_due=True)
         return self._sampler.available_bytes()
 
-    def _exception(self, cell: Cell, seen: Snapshot, frame: FrameType) -> BaseException | None:
+    def _exception(
+        self, cell: WatchedCell, seen: Snapshot, frame: FrameType
+    ) -> BaseException | None:
         """The exception to raise in this frame of the main thread; None for none, at least not yet."""
         if self.stops.is_composing or self._helper.spares(cell, seen, frame):
             return None
@@ -363,10 +367,10 @@ class MemoryGuard:
                 return None
         return self._deliver(seen, cell, frame)
 
-    def _deliver(self, seen: Snapshot, cell: Cell, frame: FrameType | None) -> BaseException:
+    def _deliver(self, seen: Snapshot, cell: WatchedCell, frame: FrameType | None) -> BaseException:
         """Create the exception, and mark the stop as delivered. `frame`: where it will be raised."""
         with self.stops.composing():
-            self.stops.look()
+            self.stops.poll()
             # The exit of an enclosing `with Pool()` would wait for a worker that was killed.
             if self._work.children.end(int(_LARGE_CHILD * cell.total_bytes)):
                 self.stops.later.append(POOL_HAS_ENDED)
@@ -392,7 +396,7 @@ class MemoryGuard:
         stopped: BaseException = HostMemoryLimitReached(stop.text)
         return stopped
 
-    def _end_await(self, cell: Cell) -> None:
+    def _end_await(self, cell: WatchedCell) -> None:
         """End the cell that still awaits although it was stopped, unless memory was freed."""
         if self._cell is cell and self._sampler.snapshot().tripped:
             self._work.tasks.cancel(with_cell=True)

@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 from ..memory.limits import Limit
 from ..shield import shielded
-from .beside_words import beside_lines
+from .beside_texts import beside_lines
 from .children import children_of
 from .dispatched import STILL_RUNS, wait_for_jax
 from .error import is_refusal, printed
 from .saving import find_save, frames_of, stack
 from .snapshot import Snapshot
-from .words import AS_THEY_WERE, SWITCH_OFF, CellFacts, Moment, refusal_lines, stop_lines
+from .stop_texts import AS_THEY_WERE, SWITCH_OFF, CellFacts, StopMoment, refusal_lines, stop_lines
 
 
 class Stop(NamedTuple):
@@ -57,7 +57,7 @@ class Stop(NamedTuple):
 CELL, CALLBACK = "cell", "callback"
 
 
-class Cell(NamedTuple):
+class WatchedCell(NamedTuple):
     """A watched cell.
 
     Attributes:
@@ -103,7 +103,7 @@ class Stops:
         self.is_composing = False
         self._unreported: Stop | None = None
         self.later: list[str] = []
-        self._moment: Moment | None = None
+        self._moment: StopMoment | None = None
         self._began = 0.0
 
     def cell_begins(self) -> None:
@@ -121,7 +121,7 @@ class Stops:
         finally:
             self.is_composing = False
 
-    def look(self, error: BaseException | None = None) -> None:
+    def poll(self, error: BaseException | None = None) -> None:
         """See which save runs, and what child processes hold, before either ends; for the next message.
 
         Args:
@@ -132,10 +132,12 @@ class Stops:
         with shielded("looking at a stopped cell"):
             frames = itertools.chain(frames_of(error), stack(sys._getframe()))
             saving = find_save(frames, self._began)
-            self._moment = Moment(children_of(os.getpid()), saving)
+            self._moment = StopMoment(children_of(os.getpid()), saving)
 
-    def reached(self, seen: Snapshot, cell: Cell, error: BaseException | None = None) -> Stop:
-        """Record a stop because too little memory is available. `error`: as in :meth:`look`."""
+    def reached(
+        self, seen: Snapshot, cell: WatchedCell, error: BaseException | None = None
+    ) -> Stop:
+        """Record a stop because too little memory is available. `error`: as in :meth:`poll`."""
         left, wanted = seen.trip_available_bytes, seen.last_refused_bytes
         moment = self._seen(error)
         added = seen.trip_added_bytes
@@ -157,7 +159,7 @@ class Stops:
             lines = tuple(line.replace(f"his {CELL}", f"his {cell.what}") for line in lines)
         return self._keep(round(seen.trip_seconds_ago, 4), left, limit.size_bytes, lines)
 
-    def ended(self, seen: Snapshot, cell: Cell, error: BaseException | None) -> None:
+    def ended(self, seen: Snapshot, cell: WatchedCell, error: BaseException | None) -> None:
         """Record what ended the cell if its error does not mention it: that of a cancelled function, or of a refusal."""
         if self.of_cell is not None or error is None:
             return
@@ -166,8 +168,10 @@ class Stops:
         elif seen.last_refused_bytes and is_refusal(error):
             self.refused(seen, cell, error)
 
-    def refused(self, seen: Snapshot, cell: Cell, error: BaseException | None = None) -> Stop:
-        """Record that a cell ended because an allocation was refused. `error`: as in :meth:`look`."""
+    def refused(
+        self, seen: Snapshot, cell: WatchedCell, error: BaseException | None = None
+    ) -> Stop:
+        """Record that a cell ended because an allocation was refused. `error`: as in :meth:`poll`."""
         left, wanted = seen.last_refused_available_bytes, seen.last_refused_bytes
         limit = self._limit()
         lines = refusal_lines(
@@ -185,7 +189,7 @@ class Stops:
         lines = tuple(text.splitlines())
         return self._keep(0.0, available_bytes, self._limit().size_bytes, lines, what)
 
-    def beside(self, cell: Cell, seen: Snapshot, names: Sequence[str]) -> Stop:
+    def beside(self, cell: WatchedCell, seen: Snapshot, names: Sequence[str]) -> Stop:
         """Record a stop of what earlier cells had left running.
 
         Args:
@@ -234,17 +238,17 @@ class Stops:
         self.last = self.of_cell = self.last._replace(lines=lines)
         raised.args = (self.last.text,)
 
-    def _seen(self, error: BaseException | None) -> Moment:
-        self.look(error)
+    def _seen(self, error: BaseException | None) -> StopMoment:
+        self.poll(error)
         moment, self._moment = self._moment, None
-        return moment or Moment()
+        return moment or StopMoment()
 
     def will_show(self, error: BaseException) -> None:
         """Call before the error that ended the cell is printed, which clears the variables of its frames.
 
         Waits for work that cannot be stopped; the message gets a line if it still runs.
         """
-        self.look(error)
+        self.poll(error)
         with shielded("waiting for JAX"):
             has_ended = wait_for_jax()
             ours = None if self.of_cell is None else self.of_cell.printed_in(error)

@@ -142,7 +142,7 @@ class ThreadStop:
         """Forget the threads that have not worked so far: from now on they may work for another cell."""
         self._left = {one: work for one, work in self._left.items() if one in self._due}
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Raise where it is possible now. Look for the first time some milliseconds after the beginning."""
         frames = frames_of_others()
         for thread, before in list(self._left.items()):

@@ -55,7 +55,7 @@ class CellMemory(NamedTuple):
 
 
 @dataclass(eq=False, slots=True)
-class Stretch:
+class RunningCell:
     """One running cell: memory at its start, and the highest samples since. `kept_bytes`: without pages of files."""
 
     rss_bytes: int | None
@@ -79,13 +79,13 @@ class CellMeter:
     ) -> None:
         self._host = host
         self._gpu = gpu
-        self._running: list[Stretch] = []
+        self._running: list[RunningCell] = []
 
-    def begin(self) -> Stretch:
+    def begin(self) -> RunningCell:
         """Start measuring a cell."""
         now = self._host()
         kept = kept_bytes(now)
-        stretch = Stretch(*_host(now), self._gpu(), None if kept is None else int(kept))
+        stretch = RunningCell(*_host(now), self._gpu(), None if kept is None else int(kept))
         self._running.append(stretch)
         return stretch
 
@@ -102,7 +102,7 @@ class CellMeter:
             for one in devices:
                 highest[one.device] = max(highest.get(one.device, 0), one.in_use_bytes)
 
-    def end(self, stretch: Stretch) -> CellMemory:
+    def end(self, stretch: RunningCell) -> CellMemory:
         """Stop measuring a cell, and return its memory."""
         if stretch in self._running:
             self._running.remove(stretch)
@@ -119,7 +119,7 @@ def _host(metrics: Mapping[str, float]) -> tuple[int | None, int | None]:
     return None if rss is None else int(rss), None if peak is None else int(peak)
 
 
-def _host_highest(stretch: Stretch, rss: int | None, peak: int | None) -> int | None:
+def _host_highest(stretch: RunningCell, rss: int | None, peak: int | None) -> int | None:
     if peak is not None and stretch.peak_bytes is not None and peak > stretch.peak_bytes:
         return peak
     if rss is None or stretch.rss_bytes is None:
@@ -129,7 +129,7 @@ def _host_highest(stretch: Stretch, rss: int | None, peak: int | None) -> int | 
     return seen if peak is None else min(seen, peak)
 
 
-def _of_devices(stretch: Stretch, end: Devices | None) -> Measured:
+def _of_devices(stretch: RunningCell, end: Devices | None) -> Measured:
     """GPU memory, summed over the devices that could be read."""
     if end is None:
         return Measured()

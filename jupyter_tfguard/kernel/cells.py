@@ -13,7 +13,7 @@ from typing import Any
 from ..shield import shield, shielded
 from ..units import human_bytes, human_seconds
 from .arrays import largest_arrays
-from .cell_memory import CellMemory, CellMeter, Stretch
+from .cell_memory import CellMemory, CellMeter, RunningCell
 from .gpu_oom import Beginning, GpuOomNotice
 
 _HEAD_CHARACTERS = 80
@@ -33,7 +33,7 @@ class _Open:
     count: int | None
     head: str | None
     started: float
-    memory: Stretch
+    memory: RunningCell
     beginning: Beginning
     request: str | None
     source: str | None

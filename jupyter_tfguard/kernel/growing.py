@@ -18,7 +18,7 @@ from .wide_texts import wide_texts
 # A container need not grow in every round: one may keep only every third batch.
 _RISES_FRACTION = 0.8
 _BEGIN_SECONDS = 0.005
-_LOOK_SECONDS = 0.02
+_POLL_SECONDS = 0.02
 _WALK_SECONDS = 0.02
 _MEASURE_SECONDS = 0.04
 _LOST_SECONDS = 0.1
@@ -42,7 +42,7 @@ class Growing:
         self._seen: dict[str, _Seen] = {}
         self._readings = 0
 
-    def look(self, places: Named) -> None:
+    def poll(self, places: Named) -> None:
         """Read the amounts. `places`: from :func:`~.reachable.places_of`."""
         self._readings += 1
         sizes = Sizes()

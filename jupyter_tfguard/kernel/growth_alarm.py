@@ -24,7 +24,7 @@ from .measure import Measure
 from .reachable import fit_objects, places_of
 
 if TYPE_CHECKING:
-    from ..diagnosis.growth import Growth, Per
+    from ..diagnosis.leak import Leak, Per
     from ..training.gpu_memory import DeviceMemory
     from ..training.progress import FitProgress
 
@@ -35,7 +35,7 @@ _HOLDERS = 3
 # Fraction of the rise; a container that grew by less does not explain it.
 _HOLDER_FRACTION = 0.1
 _JUDGE_SECONDS = 1.0
-_LOOK_SECONDS, _LOOK_SHARE = (
+_POLL_SECONDS, _POLL_SHARE = (
     0.1,
     0.005,
 )  # CPU time of readings: in any case, and of the time since the first round
@@ -56,7 +56,7 @@ class _Rounds:
     growing: Growing = field(default_factory=Growing)
     began: float = field(default_factory=time.monotonic)
     count: int = 0
-    look_seconds: float = 0.0  # CPU time of all readings
+    poll_seconds: float = 0.0  # CPU time of all readings
     is_closed: bool = False  # an alarm was raised, or the fit is over
     lowest: float | None = None  # since the last epoch ended
     expected_bytes: float = 0.0  # growth since the first round that is no reason for an alarm
@@ -187,7 +187,7 @@ class GrowthAlarm:
         if now < self._steps_due or self._steps.is_closed or lowest is None:
             return
         self._steps_due, self._steps.lowest = now + _STEPS_SECONDS, None
-        from ..diagnosis.growth import STEPS  # only here: few kernels need it
+        from ..diagnosis.leak import STEPS  # only here: few kernels need it
 
         self._point(self._steps, loop.step / STEPS, lowest)
 
@@ -197,10 +197,10 @@ class GrowthAlarm:
             return
         self._fresh.append(rounds)
         began = time.thread_time()
-        if rounds.look_seconds > _LOOK_SECONDS + _LOOK_SHARE * (time.monotonic() - rounds.began):
+        if rounds.poll_seconds > _POLL_SECONDS + _POLL_SHARE * (time.monotonic() - rounds.began):
             return  # very short rounds: not all of them are looked at
-        rounds.growing.look(self._places())
-        rounds.look_seconds += time.thread_time() - began
+        rounds.growing.poll(self._places())
+        rounds.poll_seconds += time.thread_time() - began
 
     def _places(self) -> Iterator[tuple[str, Any]]:
         return places_of(self._namespace, fit_objects(self._fit()))
@@ -237,7 +237,7 @@ class GrowthAlarm:
     def _judge(self, rounds: _Rounds, trend: Trend, values: Mapping[str, float]) -> None:
         # Imported only here: few kernels need it.
         from ..diagnosis.fitted_models import FittedModels
-        from ..diagnosis.growth import Growth, Per, matters
+        from ..diagnosis.leak import Leak, Per, matters
 
         is_gpu = rounds is self._gpu_epochs
         limit = None if is_gpu else memory_limit(values)
@@ -245,7 +245,7 @@ class GrowthAlarm:
         room = None if limit is None or used is None else max(0.0, limit.size_bytes - used)
         per = Per[rounds.per]
         over = per.count_text(rounds.length if per is Per.STEPS else rounds.span + 1)
-        growth = Growth(per, trend, over, models=FittedModels.of(rounds.starts))
+        growth = Leak(per, trend, over, models=FittedModels.of(rounds.starts))
         if not matters(growth, limit and limit.size_bytes, room, self._fit()):
             return
         # First read at the second round.
@@ -292,14 +292,14 @@ def _size(fields: Mapping[str, Any]) -> float | None:
 
 def _since_second(rounds: _Rounds, per: Per) -> tuple[str, int]:
     """Unit and number of the rounds since the second one."""
-    from ..diagnosis.growth import STEPS, Per
+    from ..diagnosis.leak import STEPS, Per
 
     if per is Per.STEPS:
         return "step", round(STEPS * (rounds.points[-1][0] - rounds.points[1][0]))
     return per.unit, rounds.span - 1
 
 
-def _outlook(rounds: _Rounds, growth: Growth, limit: Limit, room: float) -> list[str]:
+def _outlook(rounds: _Rounds, growth: Leak, limit: Limit, room: float) -> list[str]:
     left = growth.left(room)
     if left is None:
         return []
@@ -308,7 +308,7 @@ def _outlook(rounds: _Rounds, growth: Growth, limit: Limit, room: float) -> list
     return [f"At this rate it reaches the limit of {name} in {left}, {seconds} after this alarm."]
 
 
-def _advice(growth: Growth) -> str:
+def _advice(growth: Leak) -> str:
     from ..diagnosis.memory_advice import general_leak_advice
 
     advice = general_leak_advice(growth)

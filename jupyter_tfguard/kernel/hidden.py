@@ -84,7 +84,7 @@ def lost_places(walk: Walk) -> Places:
             is_wanted = known[kind] = kind is GeneratorType or is_users_class(kind)
         if is_wanted and (kind is not GeneratorType or _waits(one)):
             yield from walk.into(kind.__name__, one)
-        if not place % 1000 and walk.look_at_clock():
+        if not place % 1000 and walk.read_clock():
             return
 
 

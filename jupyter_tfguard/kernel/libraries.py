@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..config import TfGuard
 from ..shield import shielded
-from ..training.growth import Growth, GrowthSetting
+from ..training.growth import GrowthSetting, GrowthState
 from .header import HeaderKeeper, library_versions
 from .import_hook import ImportHook
 
@@ -63,7 +63,7 @@ class UserLibraries:
         self._on_problem = on_problem
         self._on_import = on_import
         self._hooks = hooks
-        self.growth: Growth | None = None
+        self.growth: GrowthState | None = None
         self._growth_setting = GrowthSetting(
             os.environ,
             wanted=settings.set_memory_growth,

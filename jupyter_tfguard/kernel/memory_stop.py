@@ -23,9 +23,9 @@ from .stacks import free_signal
 
 if TYPE_CHECKING:
     from ..guard.memory_guard import MemoryGuard
+    from ..guard.stop_texts import CellFacts
     from ..guard.stops import Stop
     from ..guard.weights import WeightGuard
-    from ..guard.words import CellFacts
     from ..training.progress import FitProgress
     from .loop_saver import LoopSaver
 
@@ -293,7 +293,7 @@ class MemoryStop:
         return lambda: _is_short(guard.available_bytes(), first)
 
     def _facts(self, added_bytes: int | None) -> CellFacts:
-        from ..guard.words import CellFacts
+        from ..guard.stop_texts import CellFacts
 
         running, guard = self._running_fit(), self.guard
         facts = CellFacts(

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..private_files import PrivateFolder
-from ..record.last_words_helper import LastWordsHelper
-from ..record.native_text import last_words, native_text_since
+from ..record.late_stderr_helper import LateStderrHelper
+from ..record.native_text import native_text_since, stderr_end
 from ..record.recording import Recording
 from ..record.stacks import HEADER_KEY
 from ..record.stderr_tail import PARTS, StderrTail
@@ -35,7 +35,7 @@ class NativeParts:
         self._faults: FaultFiles | None = None
         self._faulthandler_state = "off"
         self._tail: StderrTail | None = None
-        self._helper: LastWordsHelper | None = None
+        self._helper: LateStderrHelper | None = None
         self._stacks: StacksOnRequest | None = None
 
     def start(self, folder: PrivateFolder, *, keep_text: bool, watched: bool) -> None:
@@ -57,7 +57,7 @@ class NativeParts:
                 self._tail = tail
             if self._tail is not None and not watched and (shared := self._tail.shared):
                 with part("last native text of a crash", self._problems):
-                    helper = LastWordsHelper(folder.path, shared, self._on_problem)
+                    helper = LateStderrHelper(folder.path, shared, self._on_problem)
                     helper.start()
                     self._helper = helper
 
@@ -91,7 +91,7 @@ class NativeParts:
         """Native text from an offset on, or the stderr tail; empty if none is recorded."""
         if self._folder is None or self._tail is None:
             return ""
-        return last_words(self._folder) if since is None else native_text_since(self._folder, since)
+        return stderr_end(self._folder) if since is None else native_text_since(self._folder, since)
 
     def wait_forwarded(self, seconds: float) -> None:
         """Wait until the native text so far was forwarded, for at most `seconds`."""

@@ -47,7 +47,7 @@ class News:
 
     def start(self) -> None:
         """Report kernels that crashed without a watcher, in the background; a running watcher reports them itself."""
-        if watcher_alive() or (copies_folder() is None and not has_dead_recordings()):
+        if watcher_alive() or (copies_folder() is None and not has_recordings_of_ended()):
             self._reported.set()
         else:
             background_thread(self._report, "tfguard-reports").start()
@@ -112,7 +112,7 @@ class News:
             ready.set()
 
 
-def has_dead_recordings() -> bool:
+def has_recordings_of_ended() -> bool:
     """True if there is a recording whose kernel is not running here; a thread examines it later."""
     try:
         paths = list(recordings_folder().iterdir())

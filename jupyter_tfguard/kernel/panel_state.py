@@ -14,7 +14,7 @@ from ..memory.limits import Limit, binding_limit, memory_in_use
 from ..metrics import Sample
 from ..record.contents import read_recording
 from ..record.recording import Recording
-from ..record.series import Summary
+from ..record.series import StretchSummary
 from ..report import live as shown
 from ..watch.forecast import Forecast, Forecaster
 from ..watch.live import Live, LiveReader
@@ -124,7 +124,7 @@ class PanelState:
         return self._forecaster.now() if self._session.cells.is_running else None
 
 
-def _highest_in_use(limit: Limit | None, second: Summary) -> int | None:
+def _highest_in_use(limit: Limit | None, second: StretchSummary) -> int | None:
     """Peak use within a second: the maximum of each metric, but the minimum of free and reclaimable memory."""
     lowest = {name: second.minimum[name] for name in _FREE if name in second.minimum}
     return shown.whole(memory_in_use(limit, {**second.maximum, **lowest}))

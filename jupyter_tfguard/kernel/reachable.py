@@ -103,9 +103,9 @@ class Walk:
     def is_over(self) -> bool:
         """True if the time or the number of places is used up."""
         self._visits += 1
-        return self._is_over if self._visits % _VISITS else self.look_at_clock()
+        return self._is_over if self._visits % _VISITS else self.read_clock()
 
-    def look_at_clock(self) -> bool:
+    def read_clock(self) -> bool:
         """The same, by the clock."""
         self._is_over |= self._left <= 0 or time.thread_time() > self._ends
         return self._is_over

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ..collectors.standstill import catches
+from ..collectors.process_activity import catches
 from ..errors import FolderUnusable, SourceUnavailable
 from ..private_files import PrivateFolder
 from ..procfs import read_small
@@ -41,12 +41,12 @@ class StacksOnRequest:
 
     Args:
         folder: The folder of the recording.
-        tell: Called with the facts that a watcher needs, whenever they change.
+        publish: Called with the facts that a watcher needs, whenever they change.
     """
 
-    def __init__(self, folder: PrivateFolder, tell: Callable[[dict[str, Any]], None]) -> None:
+    def __init__(self, folder: PrivateFolder, publish: Callable[[dict[str, Any]], None]) -> None:
         self._folder = folder
-        self._publish = tell
+        self._publish = publish
         self._file: int | None = None
         self._signal: int | None = None
         self._thread: int | None = None

@@ -58,7 +58,7 @@ def status_text(session: GuardSession) -> str:
         lines.append(training)
     if (stopped := StoppedCell.of(session.stop.latest)) is not None:
         lines.append(f"Last stop: {stopped.headline}. Details: %tfguard why")
-    lines.append(_last_death(session))
+    lines.append(_last_crash(session))
     return "\n".join(lines)
 
 
@@ -120,7 +120,7 @@ def _first_sentence(text: str) -> str:
     return text.split(". ", 1)[0].rstrip(".") + "."
 
 
-def _last_death(session: GuardSession) -> str:
+def _last_crash(session: GuardSession) -> str:
     entries = session.news.reports().entries()
     if not entries:
         return "Last crash: none recorded"

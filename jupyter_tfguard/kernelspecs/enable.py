@@ -20,7 +20,7 @@ _RESTART = "A running kernel keeps its old command, even after a restart. Shut i
 
 
 @dataclass(frozen=True)
-class Change:
+class KernelChange:
     """What was done to a kernel.
 
     Attributes:
@@ -40,7 +40,7 @@ class Change:
     schema_version: Literal[1] = 1
 
 
-def enable(name: str) -> Change:
+def enable(name: str) -> KernelChange:
     """Make a kernel load the guard at its next start.
 
     Raises:
@@ -52,19 +52,19 @@ def enable(name: str) -> Change:
     who = f"Kernel {spec.name} ({_titled(versions)})"
     if python.has_guard and config_file_of(spec.argv) is None:
         text = f"{who} already has its own tfguard, in {python.prefix}. Nothing to do."
-        return Change(spec.name, "has its own", spec.file, versions, text)
+        return KernelChange(spec.name, "has its own", spec.file, versions, text)
     _check(spec, python)
     after = with_guard(without_guard(spec.text), CONFIG_FILE)
     undo = f"Undo: jupyter tfguard enable --kernel {spec.name} --off"
     if after == spec.text:
         text = f"{who} already loads the guard, through {spec.file}.\n{undo}"
-        return Change(spec.name, "enabled before", spec.file, versions, text)
+        return KernelChange(spec.name, "enabled before", spec.file, versions, text)
     _write(spec, after)
     text = f"{who} will load the guard at its next start, through {spec.file}. Nothing was installed.\n{_RESTART}\n{undo}"
-    return Change(spec.name, "enabled", spec.file, versions, text)
+    return KernelChange(spec.name, "enabled", spec.file, versions, text)
 
 
-def disable(name: str) -> Change:
+def disable(name: str) -> KernelChange:
     """Undo :func:`enable`: restore the kernel's command.
 
     Raises:
@@ -73,10 +73,10 @@ def disable(name: str) -> Change:
     spec = kernel_spec(name)
     if config_file_of(spec.argv) is None:
         text = f"Kernel {spec.name} was not enabled. Nothing to undo."
-        return Change(spec.name, "was not enabled", spec.file, {}, text)
+        return KernelChange(spec.name, "was not enabled", spec.file, {}, text)
     _write(spec, without_guard(spec.text))
     text = f"Kernel {spec.name} will start without the guard.\n{_RESTART}"
-    return Change(spec.name, "disabled", spec.file, {}, text)
+    return KernelChange(spec.name, "disabled", spec.file, {}, text)
 
 
 def _titled(versions: dict[str, str | None]) -> str:

@@ -20,14 +20,14 @@ from ..memory.groups import groups_at
 from ..record.contents import RecordingContents
 from ..record.facts import Counters, GroupCounters, SystemLog, SystemLogLine
 
-_BEFORE_DEATH_SECONDS = 5.0
+_BEFORE_CRASH_SECONDS = 5.0
 
 
 def system_log_after(died: float) -> SystemLog:
     """Lines of the system log, starting shortly before the last sign of life."""
     reader = SystemLogReader(from_start=True)
     try:
-        lines = reader.lines(died - _BEFORE_DEATH_SECONDS)
+        lines = reader.lines(died - _BEFORE_CRASH_SECONDS)
         kept = tuple(SystemLogLine(when, text) for when, text in lines)
         return SystemLog(reader.reason is None, reader.reason, kept)
     finally:

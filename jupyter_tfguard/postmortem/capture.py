@@ -1,4 +1,4 @@
-"""Collect everything that is known about one death into a bundle.
+"""Collect everything that is known about one crash into a bundle.
 
 Facts of the server and claims of the kernel are kept separate. Every text is redacted here, before it is written to a
 disk that outlives the kernel.
@@ -50,7 +50,7 @@ def capture(
     server: ServerFacts | None = None,
     system_log: SystemLog | None = None,
 ) -> Bundle:
-    """The bundle of one death.
+    """The bundle of one crash.
 
     Args:
         identity: The kernel's process.
@@ -191,7 +191,7 @@ def _text(value: object) -> str | None:
 
 
 def _last_sign_of_life(contents: RecordingContents | None) -> float:
-    """Unix seconds of the newest entry in the recording: the best estimate of the time of death from files alone."""
+    """Unix seconds of the newest entry in the recording: the best estimate of the time of the crash from files alone."""
     if contents is None:
         return time.time()
     newest = [float(event["t"]) for event in contents.events[-1:]]

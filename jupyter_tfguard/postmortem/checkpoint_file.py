@@ -1,4 +1,4 @@
-"""State of the last checkpoint's file after the death: unchanged since it was complete, written to again, or gone."""
+"""State of the last checkpoint's file after the crash: unchanged since it was complete, written to again, or gone."""
 
 from __future__ import annotations
 

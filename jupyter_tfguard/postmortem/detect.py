@@ -15,7 +15,7 @@ from ..record.alive import (
     JudgedBy,
     Place,
     claim,
-    death_known_by,
+    crash_known_by,
     give_back,
     is_claimed,
     newest_change,
@@ -25,7 +25,7 @@ from ..record.alive import (
 from ..record.contents import RecordingContents, read_recording, recording_header
 from ..record.facts import QUIT, UNASKED
 from ..record.identity import ProcessIdentity, boot_id
-from ..record.last_words import wait_until_finished
+from ..record.late_stderr import wait_until_finished
 from ..record.recording import remove_recording
 
 # A watcher needs about a tenth of a second for its report; after this time, it will not report.
@@ -85,13 +85,13 @@ class Orphan:
             give_back(path)
 
 
-def nobodys(identity: ProcessIdentity) -> bool:
+def unclaimed(identity: ProcessIdentity) -> bool:
     """Always False: the default for a process that watches no kernels."""
     return False
 
 
 def each_orphan(
-    root: Path, copies: Path | None = None, in_hand: InHand = nobodys
+    root: Path, copies: Path | None = None, in_hand: InHand = unclaimed
 ) -> Iterator[Orphan]:
     """Claim every recording of a kernel that did not end in an orderly way; remove those of an orderly end.
 
@@ -134,7 +134,7 @@ def _claimed(path: Path, place: Place, copy: Path | None, in_hand: InHand) -> It
     if is_claimed(path):
         return
     # There may be many running kernels, so only the header of their recordings is read.
-    judged_by = death_known_by(path, identity, recording_header(path))
+    judged_by = crash_known_by(path, identity, recording_header(path))
     if judged_by is None or (place == Place.here() and in_hand(identity)):
         return
     wait_until_finished(path)

@@ -19,15 +19,15 @@ from ..errors import BundleNotFound, FolderUnusable, RecordUnreadable
 from ..record.alive import claim, give_back
 from ..record.bundle import STAMP_LENGTH, BundleStore, died_of, stamp
 from ..record.identity import ProcessIdentity
-from ..record.last_words import wait_until_finished
+from ..record.late_stderr import wait_until_finished
 from ..record.recording import leave_seen, remove_recording
 from ..record.retention import prune
 from ..record.unsaved import BackedStore, fix_of
 from ..report.wire import to_entry_and_report
 from ..shield import note_problem
-from ..watch.death import Death
+from ..watch.crash import Crash
 from .capture import capture, capture_orphan, seen_part
-from .detect import InHand, each_orphan, nobodys
+from .detect import InHand, each_orphan, unclaimed
 from .wrapped import goes_on, only_started, recorder_of, unwrapped
 
 RESTART_JUPYTER = (
@@ -74,10 +74,10 @@ class Postmortem:
         *,
         copies: Path | None = None,
         settle: Callable[[ProcessIdentity], Path] | None = None,
-        in_hand: InHand = nobodys,
+        in_hand: InHand = unclaimed,
         on_report: Callable[[Json], None] = lambda entry: None,
         on_saved: Callable[[], None] = lambda: None,
-        on_failure: Callable[[Death, Exception, str | None], None] = lambda death, bad, fix: None,
+        on_failure: Callable[[Crash, Exception, str | None], None] = lambda crash, bad, fix: None,
         is_upgraded: Callable[[], bool] = lambda: False,
     ) -> None:
         self._recordings = recordings
@@ -92,29 +92,29 @@ class Postmortem:
         self._settings = settings
         self._is_upgraded = is_upgraded
         self._only_started: set[str] = set()  # ids of kernels
-        self._unwritten: deque[tuple[Death, Path | None]] = deque(maxlen=_UNWRITTEN_LIMIT)
+        self._unwritten: deque[tuple[Crash, Path | None]] = deque(maxlen=_UNWRITTEN_LIMIT)
 
-    def handle(self, death: Death) -> None:
+    def handle(self, crash: Crash) -> None:
         """Report a crash that the watcher detected. Raises nothing: a failure is recorded, and the crash is retried."""
-        alive = death.facts.kernel_alive
-        if only_started(death, death.kernel_id in self._only_started):
-            self._only_started.add(death.kernel_id)
+        alive = crash.facts.kernel_alive
+        if only_started(crash, crash.kernel_id in self._only_started):
+            self._only_started.add(crash.kernel_id)
             note_problem(
-                f"starting the kernel {death.kernel_name}", _DID_NOT_STAY, fix=_LET_IT_STAY
+                f"starting the kernel {crash.kernel_name}", _DID_NOT_STAY, fix=_LET_IT_STAY
             )
             return
-        death = unwrapped(death)
+        crash = unwrapped(crash)
         if self._settle is not None and not alive:
-            death = replace(death, recording=self._settle(death.identity))
+            crash = replace(crash, recording=self._settle(crash.identity))
         # Claim it, so that no other process reports it; the recording of a running kernel is not claimed.
         if not alive:
-            wait_until_finished(death.recording)  # of a kernel that another program started
-        claimed = None if alive else claim(death.recording)
-        bad = self._try(death, claimed)
+            wait_until_finished(crash.recording)  # of a kernel that another program started
+        claimed = None if alive else claim(crash.recording)
+        bad = self._try(crash, claimed)
         if bad is not None:
             fix = self._fix(bad)
             note_problem("report of a dead kernel", bad, fix=fix)
-            self._on_failure(death, bad, fix)
+            self._on_failure(crash, bad, fix)
         self.save_kept()
 
     def _fix(self, bad: Exception) -> str | None:
@@ -123,27 +123,27 @@ class Postmortem:
             return fix_of(bad)
         return RESTART_JUPYTER if self._is_upgraded() else None
 
-    def _try(self, death: Death, claimed: Path | None) -> Exception | None:
+    def _try(self, crash: Crash, claimed: Path | None) -> Exception | None:
         """Return the error, if any; the crash is then kept to be retried."""
         # The recording of a running kernel is not claimed, and one on a read-only disk cannot be.
-        there = claimed or (death.recording if death.recording.is_dir() else None)
+        there = claimed or (crash.recording if crash.recording.is_dir() else None)
         bundle: Json | None = None
         try:
             bundle = capture(
-                identity=death.identity,
-                kernel_id=death.kernel_id,
-                kernel_name=death.kernel_name,
-                notebook_path=death.notebook_path,
+                identity=crash.identity,
+                kernel_id=crash.kernel_id,
+                kernel_name=crash.kernel_name,
+                notebook_path=crash.notebook_path,
                 recording=there,
-                server=death.facts,
-                system_log=death.system_log,
+                server=crash.facts,
+                system_log=crash.system_log,
             )
             entry = self.report(bundle)
         except Exception as bad:  # a folder of another user, an upgrade, a bug in tfguard
             if claimed is None or bundle is None or not _leave(bundle, claimed):
-                self._unwritten.append((death, claimed))
+                self._unwritten.append((crash, claimed))
             return bad
-        of_ended = () if there is None or death.facts.kernel_alive else (there,)
+        of_ended = () if there is None or crash.facts.kernel_alive else (there,)
         self._close(bundle, entry, of_ended)
         return None
 
@@ -176,9 +176,9 @@ class Postmortem:
         """
         self.save_kept()
         for _ in range(len(self._unwritten)):
-            death, claimed = self._unwritten.popleft()
+            crash, claimed = self._unwritten.popleft()
             if claimed is None or (claimed := claim(claimed)) is not None:
-                self._try(death, claimed)
+                self._try(crash, claimed)
         made: list[Json] = []
         for orphan in each_orphan(self._recordings, self._copies, self._has_in_hand):
             try:
@@ -257,4 +257,4 @@ def _earlier_deaths(store: BundleStore, died: float) -> list[Json]:
                 entry = store.entry(bundle_id)
                 named = ("cause", "kernel_id", "notebook_path", "kernel_alive")
                 found.append({n: entry.get(n) for n in named} | {"died": died_of(bundle_id)})
-    return sorted(found, key=lambda death: -death["died"])
+    return sorted(found, key=lambda crash: -crash["died"])

@@ -15,44 +15,44 @@ from ..record.alive import Place, newest_change
 from ..record.contents import recording_header
 from ..record.facts import AROUND_THE_KERNEL, ServerFacts
 from ..record.identity import ProcessIdentity
-from ..watch.death import Death
+from ..watch.crash import Crash
 
 # ipykernel ends itself within two seconds after its starter; freeing the memory of a large process takes longer.
 _ENDS_SECONDS = 20.0
 
 
-def only_started(death: Death, known: bool) -> bool:
+def only_started(crash: Crash, known: bool) -> bool:
     """True if a start command ended with 0 before the server heard from the kernel: it left the kernel in the background.
 
     A kernel that the guard records is not a start command.
 
     Args:
-        death: The end of a process.
+        crash: The end of a process.
         known: An earlier start of this kernel ended so: since then the kernel in the background may have answered.
     """
-    facts = death.facts
+    facts = crash.facts
     return (
         not facts.kernel_alive
         and not facts.shutting_down
         and facts.exit is not None
         and facts.exit.code == 0
         and (known or facts.answered is False)
-        and not death.recording.is_dir()
+        and not crash.recording.is_dir()
     )
 
 
-def unwrapped(death: Death) -> Death:
+def unwrapped(crash: Crash) -> Crash:
     """The crash of the kernel itself, if the process that ended was the program that started it. Reads files."""
-    facts = death.facts
-    if facts.kernel_alive or facts.exit is None or death.recording.is_dir():
-        return death
-    root = death.recording.parent
-    recorder = recorder_of(root, death.identity, death.kernel_id)
-    if recorder == death.identity or goes_on(recorder):
+    facts = crash.facts
+    if facts.kernel_alive or facts.exit is None or crash.recording.is_dir():
+        return crash
+    root = crash.recording.parent
+    recorder = recorder_of(root, crash.identity, crash.kernel_id)
+    if recorder == crash.identity or goes_on(recorder):
         by_signal = facts.exit.code is not None and passed_on_signal(facts.exit.code) is not None
-        return replace(death, facts=_of_kernel(facts)) if by_signal else death
+        return replace(crash, facts=_of_kernel(facts)) if by_signal else crash
     recording = root / recorder.folder_name
-    return replace(death, identity=recorder, recording=recording, facts=_of_kernel(facts))
+    return replace(crash, identity=recorder, recording=recording, facts=_of_kernel(facts))
 
 
 def recorder_of(root: Path, identity: ProcessIdentity, kernel_id: str) -> ProcessIdentity:

@@ -15,7 +15,7 @@ _NAMES_LIMIT = 5
 
 
 @dataclass(slots=True)
-class _Buffer:
+class _Block:
     """A block of memory shared by one or more tensors.
 
     Attributes:
@@ -46,7 +46,7 @@ class Activations:
 
     unknown: list[str] = field(default_factory=list)
     call_count: int = 0
-    _buffers: list[_Buffer] = field(default_factory=list)
+    _buffers: list[_Block] = field(default_factory=list)
 
     @classmethod
     def of(cls, model: Any) -> Activations | None:
@@ -78,10 +78,10 @@ class Activations:
             highest = max(highest, kept + (size // buffer.scale if is_more else 0))
         return highest
 
-    def _walk(self, model: Any, given: list[_Buffer], scale: int) -> list[_Buffer]:
+    def _walk(self, model: Any, given: list[_Block], scale: int) -> list[_Block]:
         """Process the layer calls of a model. `given`: its inputs, if it is a layer of another model."""
         graph = graph_of(model)
-        at: dict[int, _Buffer] = {}
+        at: dict[int, _Block] = {}
         for tensor, buffer in zip(graph.inputs, given, strict=False):
             at[id(tensor)] = buffer
         for call in calls(model) or ():
@@ -93,7 +93,7 @@ class Activations:
                 self._one(call, at, scale)
         return [at[id(tensor)] for tensor in graph.outputs if id(tensor) in at]
 
-    def _one(self, call: Call, at: dict[int, _Buffer], scale: int) -> None:
+    def _one(self, call: Call, at: dict[int, _Block], scale: int) -> None:
         layer, side_by_side = unwrapped(call.layer)
         given = [at[name] for name, _ in call.inputs if name in at]
         outputs = self._nested(call, layer, given, scale)
@@ -120,8 +120,8 @@ class Activations:
             buffer.is_kept = buffer.is_between = True
 
     def _nested(
-        self, call: Call, layer: Any, given: list[_Buffer], scale: int
-    ) -> list[_Buffer] | None:
+        self, call: Call, layer: Any, given: list[_Block], scale: int
+    ) -> list[_Block] | None:
         """The outputs of a layer that is itself a model; None for other layers."""
         graph = graph_of(layer)
         if graph is None:
@@ -133,17 +133,17 @@ class Activations:
         if layer is not call.layer:  # TimeDistributed
             steps = call.inputs[0][1].shape[1] or 1
             # The frames are views of the input and need no memory.
-            given = [_Buffer(Size.of(t), 1, False, is_input=True) for t in graph.inputs]
+            given = [_Block(Size.of(t), 1, False, is_input=True) for t in graph.inputs]
         return self._outputs(call, self._walk(layer, given, scale * steps), steps, scale)
 
-    def _outputs(self, call: Call, found: list[_Buffer], steps: int, scale: int) -> list[_Buffer]:
+    def _outputs(self, call: Call, found: list[_Block], steps: int, scale: int) -> list[_Block]:
         if steps == 1:
             return found
         carries = any(buffer.carries for buffer in found)
         return [self._new(size, scale, carries=carries) for _, size in call.outputs]
 
-    def _new(self, size: Size, scale: int, *, carries: bool, is_input: bool = False) -> _Buffer:
-        buffer = _Buffer(size, scale, carries, is_input)
+    def _new(self, size: Size, scale: int, *, carries: bool, is_input: bool = False) -> _Block:
+        buffer = _Block(size, scale, carries, is_input)
         self._buffers.append(buffer)
         return buffer
 

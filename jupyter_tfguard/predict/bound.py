@@ -118,7 +118,9 @@ def _of_weights(model: Any) -> tuple[int, int]:
     if not getattr(model, "built", False):
         return 0, 0
     tables = _embedding_ids(model)
-    sizes = [variable_bytes(w) for w in model.trainable_weights if id(w) not in tables]
+    sizes = [
+        variable_bytes(weight) for weight in model.trainable_weights if id(weight) not in tables
+    ]
     inner = getattr(model.optimizer, "inner_optimizer", None)
     optimizer = inner or model.optimizer
     # A gradient is applied as soon as it is computed, unless the optimizer needs all gradients first.

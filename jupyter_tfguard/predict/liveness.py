@@ -124,7 +124,7 @@ class Simulation:
 
     def run(self, seed: int, workers: int) -> Touched:
         """Simulate the first steps of a fit."""
-        return _Run(self, random.Random(seed), workers).result()
+        return _SimulatedFit(self, random.Random(seed), workers).result()
 
     def _cost(self, number: int) -> float:
         op = self._ops[number]
@@ -135,7 +135,7 @@ class Simulation:
         return float(_OVERHEAD_BYTES + heavy * moved)
 
 
-class _Run:
+class _SimulatedFit:
     """One simulated fit."""
 
     def __init__(self, what: Simulation, chance: random.Random, workers: int) -> None:

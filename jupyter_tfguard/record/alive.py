@@ -141,7 +141,7 @@ class JudgedBy(Enum):
     SILENCE = "silence"  # only the time since the newest change
 
 
-def death_known_by(path: Path, writer: ProcessIdentity, header: dict[str, Any]) -> JudgedBy | None:
+def crash_known_by(path: Path, writer: ProcessIdentity, header: dict[str, Any]) -> JudgedBy | None:
     """The evidence that the writer of the recording at `path` is dead; None if it is or may be running."""
     if Place.of(header) == Place.here():
         return None if writer.is_running() else JudgedBy.PROCESS

@@ -12,8 +12,8 @@ from ..errors import FolderUnusable, RecordTooNew, RecordUnreadable
 from ..metrics import Sample
 from ..private_files import PrivateFolder
 from . import journal, newest, series
-from .last_words import EXIT
-from .native_text import last_words
+from .late_stderr import EXIT
+from .native_text import stderr_end
 from .recording import (
     END,
     EVENTS,
@@ -28,7 +28,7 @@ from .recording import (
     SIGNAL_PREFIX,
 )
 from .records import FORMAT, RecordFile, major_of, read_records
-from .series import Summary
+from .series import StretchSummary
 
 # No kernel is ended by more kinds of signals. A folder with more such files is forged.
 SIGNALS_LIMIT = 32
@@ -50,8 +50,8 @@ class RecordingContents:
     header: dict[str, Any]
     events: list[dict[str, Any]]
     samples: list[Sample]
-    seconds: list[Summary]
-    minutes: list[Summary]
+    seconds: list[StretchSummary]
+    minutes: list[StretchSummary]
     progress: dict[str, Any] | None
     stderr_tail: str
     fault_text: str
@@ -107,7 +107,7 @@ def read_recording(path: Path) -> RecordingContents:
         gpu_memory=newest.newest_gpu_memory(files[GPU_MEMORY].records),
         seen=_seen(folder),
         exit_status=_exit_status(folder),
-        stderr_tail=last_words(folder),
+        stderr_tail=stderr_end(folder),
         fault_text=_text(folder, FAULT),
         signal_texts=signals,
         end=json_object(folder.read(END, _TEXT_LIMIT_BYTES)),

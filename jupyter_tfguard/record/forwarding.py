@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ..mounts import is_remote
-from .last_words import NOTHING_LEFT, POSITION, opened_again
+from .late_stderr import NOTHING_LEFT, POSITION, opened_again
 from .own_descriptors import OwnDescriptors, unread_bytes
 
 STDERR = 2

@@ -34,7 +34,7 @@ def numbers_of(names: list[str]) -> list[int]:
     )
 
 
-def last_words(folder: PrivateFolder) -> str:
+def stderr_end(folder: PrivateFolder) -> str:
     """The stderr tail of a recording: at most :data:`KEPT_BYTES` of UTF-8, without NUL bytes."""
     numbers = numbers_of(folder.names())[-_READ_FILES:]
     text = b"".join(folder.read(file_name(number), _READ_BYTES) or b"" for number in numbers)

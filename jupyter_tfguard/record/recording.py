@@ -11,7 +11,7 @@
 ``fault.txt``          faulthandler's output at a fatal signal
 ``signal-NAME.txt``    Python stack at a terminating signal, for instance ``signal-SIGTERM.txt``
 ``end.json``           present if the kernel ended normally
-``exit.json``          how a kernel without a watcher ended (last_words.py)
+``exit.json``          how a kernel without a watcher ended (late_stderr.py)
 ``seen.json``          what a server saw of the end, if it could not report the crash
 ``stacks.txt``         Python stacks of all threads, written on request (stacks.py)
 ``stacks-wanted``      the request; the kernel removes it after writing the stacks

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ..errors import BundleNotFound
 from ..private_files import remove_folder, remove_tree
-from .alive import death_known_by, recording_name
+from .alive import crash_known_by, recording_name
 from .bundle import BundleStore, died_of
 from .contents import recording_header
 from .identity import ProcessIdentity
@@ -92,14 +92,14 @@ def forget_leftovers(store: BundleStore) -> None:
 def forget_recordings(root: Path) -> Forgotten:
     """Remove the recordings of all kernels that are no longer running."""
     living: list[str] = []
-    dead: list[str] = []
+    ended: list[str] = []
     for path in sorted(root.iterdir()) if root.is_dir() else ():
         identity = ProcessIdentity.from_folder_name(recording_name(path))
         if identity is not None:
-            is_dead = death_known_by(path, identity, recording_header(path)) is not None
-            (dead if is_dead else living).append(path.name)
+            has_ended = crash_known_by(path, identity, recording_header(path)) is not None
+            (ended if has_ended else living).append(path.name)
     removed, stayed = [], []
-    for name in dead:
+    for name in ended:
         try:
             with contextlib.suppress(FileNotFoundError):
                 remove_tree(root / name)

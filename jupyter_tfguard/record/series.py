@@ -146,7 +146,7 @@ class Stretches:
 # --- reading
 
 
-class Summary(NamedTuple):
+class StretchSummary(NamedTuple):
     """Minimum, maximum and last value of each metric in one stretch of time; relative error at most 6e-8.
 
     Attributes:
@@ -193,14 +193,16 @@ def read_samples(file: RecordFile) -> list[Sample]:
     return found
 
 
-def read_summaries(file: RecordFile) -> list[Summary]:
+def read_summaries(file: RecordFile) -> list[StretchSummary]:
     """The summaries of a file, oldest first."""
     columns = _column_names(file, SUMMARY, "f32")
     found = []
     for record in file.of_type(SUMMARY) if columns else ():
         numbers = _unpacked("f", record.payload, _PARTS * len(columns))
         if numbers is not None and is_moment(record):
-            found.append(Summary(record.sequence, record.monotonic, record.time, columns, numbers))
+            found.append(
+                StretchSummary(record.sequence, record.monotonic, record.time, columns, numbers)
+            )
     return found
 
 

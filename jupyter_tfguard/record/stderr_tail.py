@@ -3,7 +3,7 @@
 In a kernel without the guard, fd 2 is a pipe too. The operating system moves the text from our pipe into a file
 (``splice``). The thread reads it from there and passes it on (``forwarding.py``), with ordinary back-pressure: nothing is
 dropped or reordered. At any moment each byte is in the file or still in the pipe. The watcher, or a helper process, keeps
-the pipe's read end open as well, and records and forwards the rest after the kernel's death (``last_words.py``).
+the pipe's read end open as well, and records and forwards the rest after the kernel's death (``late_stderr.py``).
 
 While native code holds the GIL, the thread stops after the first piece of text, and the pipe fills up. A writer then
 blocks after 256 KiB; without the guard it blocks after 64 KiB.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..decode import dict_of, number_of
-from .series import Summary
+from .series import StretchSummary
 
 Source = Literal["server", "kernel"]
 
@@ -25,7 +25,7 @@ MAIN_METRICS = (
 )
 LOWEST = ".min"
 HIGHEST = ".max"
-_AFTER_DEATH_SECONDS = 1.0
+_AFTER_CRASH_SECONDS = 1.0
 
 Table = Mapping[str, Any]
 
@@ -62,7 +62,7 @@ def timeline(name: str, server: Table, kernel: Table, died: float) -> list[Point
     # From fine to coarse: a summary is used only if it is older than all finer points.
     for resolution in ("samples", "seconds", "minutes"):
         found = sorted(_claims(dict_of(kernel.get(resolution)), name), key=_time)
-        oldest = claimed[0].time if claimed else died + _AFTER_DEATH_SECONDS
+        oldest = claimed[0].time if claimed else died + _AFTER_CRASH_SECONDS
         claimed = [point for point in found if point.time < oldest] + claimed
     times = [point.time for point in seen]
     missed = [p for p in claimed if not times or not times[0] <= p.time <= times[-1]]
@@ -99,7 +99,7 @@ def column(table: Table, name: str) -> Iterator[tuple[float, float]]:
                 yield when, value
 
 
-def thinned_table(summaries: list[Summary], limit: int) -> dict[str, Any]:
+def thinned_table(summaries: list[StretchSummary], limit: int) -> dict[str, Any]:
     """Summaries as a table with ``<metric>.min`` and ``<metric>.max`` of the main metrics.
 
     Args:

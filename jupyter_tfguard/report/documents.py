@@ -45,7 +45,7 @@ class RunningCell(TypedDict):
     execution_count: int | None
 
 
-class Kept(TypedDict, total=False):
+class Stored(TypedDict, total=False):
     """What the store adds; missing in a report of a bundle file."""
 
     unread: Annotated[bool, "No person has seen the report."]
@@ -54,7 +54,7 @@ class Kept(TypedDict, total=False):
     ]
 
 
-class Summary(Kept):
+class Summary(Stored):
     """What a list shows of one crash."""
 
     id: Annotated[str, "As `jupyter tfguard why ID` takes it."]

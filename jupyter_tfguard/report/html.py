@@ -67,11 +67,11 @@ def render_list(entries: Iterable[Json], address: Callable[[str], str]) -> str:
     def linked(entry: Json) -> Json:
         return dict(_printable(entry), link=address(str(entry["id"])))
 
-    deaths = [
+    crashes = [
         linked(newest) | {"others": [linked(entry) for entry in others]}
         for newest, others in folded(entries)
     ]
-    return _template("list.html").render(deaths=deaths)
+    return _template("list.html").render(crashes=crashes)
 
 
 def render_message(title: str, sentence: str, list_link: str) -> str:

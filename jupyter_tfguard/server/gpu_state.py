@@ -6,11 +6,11 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-from .. import growth_words as words
+from .. import growth_texts as words
 from ..diagnosis.gpu_health import Alarm, CardHealth
 from ..report.live import tensors
 from ..shield import shielded
-from ..watch.gpu_cards import Card, Holder, is_about, notebook_path
+from ..watch.gpu_cards import Card, GpuHolder, is_about, notebook_path
 from ..watch.gpu_helper import Gpus
 from ..watch.gpu_map import GpuMap
 from ..watch.history import CHART_SECONDS
@@ -42,14 +42,14 @@ class GpuWatch:
         with shielded("assigning GPU memory to kernels"):
             self._map.take(gpus)
         with shielded("checking the health of the GPUs"):
-            look = self._map.now
+            snapshot = self._map.now
             monitored_kernels = self._map.monitored_kernels
-            for card in look.cards:
+            for card in snapshot.cards:
                 health = self._health.setdefault(card.key, CardHealth())
                 whole = card.device.get("mig_index") is None
-                events = [e for e in gpus.events if whole and is_about(e, card, look.cards)]
+                events = [e for e in gpus.events if whole and is_about(e, card, snapshot.cards)]
                 health.take(
-                    card.device, events, look.time, at_work=_at_work(card, monitored_kernels)
+                    card.device, events, snapshot.time, at_work=_at_work(card, monitored_kernels)
                 )
 
     def state(self, gpus: Gpus, kernel_id: str | None = None) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def _uuid(card: Card) -> str:
     return card.device.get("gpu_uuid") or card.key
 
 
-def _rows(holders: tuple[Holder, ...], kernel_id: str | None) -> list[dict[str, Any]]:
+def _rows(holders: tuple[GpuHolder, ...], kernel_id: str | None) -> list[dict[str, Any]]:
     """One row per kernel with all its children, one per other process; largest first."""
     rows: dict[object, dict[str, Any]] = {}
     for number, holder in enumerate(holders):
@@ -168,7 +168,7 @@ def _rows(holders: tuple[Holder, ...], kernel_id: str | None) -> list[dict[str, 
 
 def _at_work(card: Card, monitored_kernels: tuple[MonitoredKernel, ...]) -> bool:
     """True when a kernel trains on this card, as far as is known."""
-    training = [w for w in monitored_kernels if (w.live.training or {}).get("active") is True]
+    training = [one for one in monitored_kernels if (one.live.training or {}).get("active") is True]
     if card.holders is None:
         return bool(training) and bool(card.device.get("utilization_fraction"))
     return any(card.own_bytes(monitored) != 0 for monitored in training)

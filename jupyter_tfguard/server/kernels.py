@@ -80,7 +80,7 @@ class KernelTracker:
         self._paths.start()
         with shielded("observing the server's culler"):
             self._culling.start()
-        self._timer = self._loop.call_soon(self._look)
+        self._timer = self._loop.call_soon(self._poll)
 
     async def stop(self) -> None:
         """Stop; kernels that end later are not reported."""
@@ -97,15 +97,15 @@ class KernelTracker:
     async def _on_kernel_action(self, logger: Any, schema_id: str, data: dict[str, Any]) -> None:
         if self._timer is not None and self._loop is not None:  # not stopped
             self._timer.cancel()
-            self._timer = self._loop.call_soon(self._look)
+            self._timer = self._loop.call_soon(self._poll)
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         assert self._loop is not None
         with shielded("tracking the server's kernels"):
             self.reconcile()
         with shielded("reading the server's sessions"):
-            self._paths.look()
-        self._timer = self._loop.call_later(_RECONCILE_SECONDS, self._look)
+            self._paths.poll()
+        self._timer = self._loop.call_later(_RECONCILE_SECONDS, self._poll)
 
     # --- the list ------------------------------------------------------------------------------------------------
 
@@ -159,7 +159,7 @@ class KernelTracker:
             # With a pidfd its end would have been reported.
             is_running = tracked.reader is not None or monitored.handle.is_running()
             if is_running and monitored.identity.pid == pid:
-                self._look_for_fix(tracked, monitored)
+                self._find_fix(tracked, monitored)
                 return
             self._ended_now(tracked)
         identity = ProcessIdentity.of(pid)
@@ -177,7 +177,7 @@ class KernelTracker:
                 self._loop.add_reader(descriptor, self._on_pidfd, tracked)
                 tracked.reader = descriptor
 
-    def _look_for_fix(self, tracked: Tracked, monitored: MonitoredKernel) -> None:
+    def _find_fix(self, tracked: Tracked, monitored: MonitoredKernel) -> None:
         """Determine in a thread, once per process, how to load the guard in a kernel without it."""
         if tracked.fix is None and self._loop is not None and lacks_guard(monitored):
             name, argv = tracked.kernel.kernel_name, command(tracked.manager)
@@ -300,7 +300,7 @@ class KernelTracker:
         Thread-safe.
         """
         monitored_kernels = (tracked.monitored for tracked in list(self._tracked.values()))
-        if any(identity == w.identity for w in monitored_kernels if w is not None):
+        if any(identity == one.identity for one in monitored_kernels if one is not None):
             return True
         ended = self._ended.get(identity)
         return ended is not None and time.monotonic() - ended < _IN_HAND_SECONDS

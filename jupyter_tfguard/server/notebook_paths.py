@@ -76,7 +76,7 @@ class NotebookPaths:
             self._task.cancel()
             await asyncio.wait([self._task])
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Start reading the sessions if they are due; does not wait."""
         kernels, now = self._kernels(), time.monotonic()
         young = any(

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..record.alive import FRESH_SECONDS
 from ..redact import redact
-from ..watch.death import Death
+from ..watch.crash import Crash
 
 EVENT_SCHEMA = "https://schema.jupyter-tfguard.org/kernel_crash/v1"
 EVENT_SCHEMA_FILE = Path(__file__).with_name("events") / "kernel_crash.yaml"
@@ -34,12 +34,12 @@ def log_crash(log: logging.Logger, entry: Entry) -> None:
     )
 
 
-def log_failure(log: logging.Logger, death: Death, bad: Exception, fix: str | None) -> None:
+def log_failure(log: logging.Logger, crash: Crash, bad: Exception, fix: str | None) -> None:
     """Log that a kernel crashed, that its report could not be written, and what can be done."""
     log.warning(
         "tfguard: kernel %s died (%s), but its report could not be written: %s%s tfguard tries again every %.0f min.",
-        plain(death.kernel_id),
-        plain(str(death.facts.exit)),
+        plain(crash.kernel_id),
+        plain(str(crash.facts.exit)),
         plain(f"{type(bad).__name__}: {bad}").rstrip(".") + ".",
         f" {fix}" if fix else "",
         FRESH_SECONDS / 60,

@@ -36,13 +36,13 @@ _GPU_SECONDS = 1.0
 _MISSED_SECONDS, _ORPHANS_BUSY_SECONDS = 1.0, 5.0
 
 
-class Client(Protocol):
+class OpenPage(Protocol):
     """An open page."""
 
     def leave(self) -> None:
         """Close the connection."""
 
-    def hint_deaths(self, to_hidden: bool) -> None:
+    def hint_crashes(self, to_hidden: bool) -> None:
         """Notify the page that the list of crashes has changed; a hidden page only if `to_hidden`."""
 
 
@@ -58,7 +58,7 @@ class Service:
         self._app = serverapp
         self._settings = settings
         self.store = BackedStore(bundles_folder())
-        self._clients: set[Client] = set()
+        self._clients: set[OpenPage] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._gpu_timer: asyncio.TimerHandle | None = None
         self._watcher: Watcher | None = None
@@ -92,7 +92,7 @@ class Service:
             in_hand=lambda identity: tracker.has_in_hand(identity),
             on_report=self._on_report,
             on_saved=lambda: self._on_loop(self.on_list_changed),
-            on_failure=lambda death, bad, fix: log_failure(self._app.log, death, bad, fix),
+            on_failure=lambda crash, bad, fix: log_failure(self._app.log, crash, bad, fix),
             is_upgraded=self._is_upgraded,
         )
         self._watcher = Watcher(
@@ -109,15 +109,15 @@ class Service:
             self._app,
             self._watcher,
             self._on_asked_end,
-            lambda: self._look_for_orphans_in(_MISSED_SECONDS),
+            lambda: self._find_orphans_in(_MISSED_SECONDS),
         )
         tracker.start()
         atexit.register(self._mark_ends)  # Ctrl-C may end a server without its stop()
         if self._copies is not None:
             self._copies.start()
         threading.Thread(target=self._load, name="tfguard-load", daemon=True).start()
-        self._look_for_orphans()
-        self._look_at_gpus()
+        self._find_orphans()
+        self._read_gpus()
 
     def _load(self) -> None:
         """Load what a report needs: an upgrade under the running server replaces the files."""
@@ -128,22 +128,22 @@ class Service:
     def _is_upgraded(self) -> bool:
         return self._installed is not None and self._installed.is_other()
 
-    def _look_for_orphans(self) -> None:
+    def _find_orphans(self) -> None:
         """Report crashes of untracked kernels: at the start, every five minutes, and if the tracker missed an end."""
         if self._orphan_thread is None or not self._orphan_thread.is_alive():
             self._orphan_thread = threading.Thread(
                 target=self._report_unwatched, name="tfguard-files", daemon=True
             )
             self._orphan_thread.start()
-            self._look_for_orphans_in(FRESH_SECONDS)
+            self._find_orphans_in(FRESH_SECONDS)
         else:
-            self._look_for_orphans_in(_ORPHANS_BUSY_SECONDS)
+            self._find_orphans_in(_ORPHANS_BUSY_SECONDS)
 
-    def _look_for_orphans_in(self, seconds: float) -> None:
+    def _find_orphans_in(self, seconds: float) -> None:
         if self._orphan_timer is not None:
             self._orphan_timer.cancel()
         assert self._loop is not None
-        self._orphan_timer = self._loop.call_later(seconds, self._look_for_orphans)
+        self._orphan_timer = self._loop.call_later(seconds, self._find_orphans)
 
     def _report_unwatched(self) -> None:
         assert self._postmortem is not None
@@ -175,7 +175,7 @@ class Service:
             with shielded("sending the event of a crash"):
                 self._app.event_logger.emit(schema_id=EVENT_SCHEMA, data=event_data(entry))
             # For pages without an event stream; for pages that received the event this changes nothing.
-            self._hint_deaths(to_hidden=True)
+            self._hint_crashes(to_hidden=True)
 
         self._on_loop(emit)
 
@@ -186,25 +186,25 @@ class Service:
 
     def on_list_changed(self) -> None:
         """Notify all pages that a report was read or deleted. Call this on the server's event loop."""
-        self._hint_deaths(to_hidden=False)
+        self._hint_crashes(to_hidden=False)
 
-    def _hint_deaths(self, to_hidden: bool) -> None:
+    def _hint_crashes(self, to_hidden: bool) -> None:
         for client in list(self._clients):
             with shielded("notifying a page of a crash"):
-                client.hint_deaths(to_hidden)
+                client.hint_crashes(to_hidden)
 
     def _on_gpus(self, gpus: Gpus) -> None:
         """Called in the thread that reads the helper's output."""
         if self._gpu_watch is not None:
             self._gpu_watch.take(gpus)
 
-    def _look_at_gpus(self) -> None:
+    def _read_gpus(self) -> None:
         """Once a second: start the helper if a page is open or a kernel runs; the helper is killed if it hangs."""
         assert self._loop is not None
         if self._clients or (self._tracker is not None and self._tracker.has_kernels):
             with shielded("reading the GPUs"):
                 self._helper.want()
-        self._gpu_timer = self._loop.call_later(_GPU_SECONDS, self._look_at_gpus)
+        self._gpu_timer = self._loop.call_later(_GPU_SECONDS, self._read_gpus)
 
     def _mark_ends(self) -> None:
         """Mark the recordings when the server and its kernels end, so that they are not taken for crashes."""
@@ -235,11 +235,11 @@ class Service:
 
     # --- for the routes ------------------------------------------------------------------------------------------
 
-    def client_came(self, client: Client) -> None:
+    def client_came(self, client: OpenPage) -> None:
         """A page has opened its stream."""
         self._clients.add(client)
 
-    def client_went(self, client: Client) -> None:
+    def client_went(self, client: OpenPage) -> None:
         """A page has closed its stream."""
         self._clients.discard(client)
 

@@ -145,7 +145,7 @@ class StreamSocket(WebSocketMixin, WebSocketHandler, JupyterHandler):
         self._seen = sampled
         return True
 
-    def hint_deaths(self, to_hidden: bool) -> None:
+    def hint_crashes(self, to_hidden: bool) -> None:
         """Notify the page of a changed list of crashes; a hidden page reloads the list anyway when it is shown."""
         if to_hidden or self._watch.visible:
             self._send({"type": "crashes"})

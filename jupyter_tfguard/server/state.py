@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from ..diagnosis.standstill import RUNNING, line_of, wait_text
+from ..diagnosis.seen_hang import RUNNING, line_of, wait_text
 from ..kernelspecs.command import python_command
 from ..memory.limits import binding_limit, memory_in_use
 from ..metrics import Sample

@@ -124,7 +124,7 @@ def guard_command(kernel_name: str | None, argv: tuple[str, ...] | None) -> str:
     return "%load_ext tfguard" if loads_own_guard(argv) else "%pip install jupyter-tfguard"
 
 
-class Activity:
+class KernelActivity:
     """Activity of the kernel as reported by its manager.
 
     Jupyter Server's managers have traits for it, so that no change is missed; other managers give only the current
@@ -195,7 +195,9 @@ class Tracked:
 
     def __init__(self, kernel_id: str, manager: Any) -> None:
         self.monitored: MonitoredKernel | None = None
-        self.activity = activity = Activity(manager, in_cell=lambda: _runs_cell(self.monitored))
+        self.activity = activity = KernelActivity(
+            manager, in_cell=lambda: _runs_cell(self.monitored)
+        )
         self.kernel = Kernel(
             kernel_id,
             kernel_name=getattr(manager, "kernel_name", None) or None,

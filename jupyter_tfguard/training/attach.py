@@ -28,7 +28,7 @@ from .checkpoints import CheckpointWatch
 from .describe import describe_batch, describe_model
 from .fit_hooks import FitHooks
 from .loops import LoopReader
-from .models import FittedModels
+from .models import ModelNumbers
 from .pipeline import kept_data
 from .progress import FitProgress, ProgressBoard
 from .watch import FitWatch, make_callback_class
@@ -46,7 +46,7 @@ _OUR_FILES = (__file__, loops.__file__)
 
 
 @dataclass
-class _Run:
+class _Call:
     """One call of a wrapped method, with the arguments for the original method."""
 
     args: tuple[Any, ...]
@@ -80,7 +80,7 @@ class TrainingRecorder:
         self._memory = memory
         self._hooks = hooks or FitHooks()
         self._ids = itertools.count(1)
-        self._models = FittedModels()
+        self._models = ModelNumbers()
         self.loops = LoopReader(emit, board, self._ids, memory)
         self._running = threading.local()
         self._replaced: list[tuple[CellType, Any]] = []  # each with its original method
@@ -146,7 +146,7 @@ class TrainingRecorder:
         @functools.wraps(original)
         def run_and_record(model: Any, /, *args: Any, **kwargs: Any) -> Any:
             __tracebackhide__ = True
-            run = _Run(args, kwargs)
+            run = _Call(args, kwargs)
             # A run inside another, such as the validation of a fit, is part of it.
             is_ours = self._active and not getattr(self._running, "inside", False)
             if not is_ours or not self._begin(run, what, signature, callback_class, model):
@@ -171,7 +171,7 @@ class TrainingRecorder:
     # --- one run
 
     def _begin(
-        self, run: _Run, what: str, signature: inspect.Signature, callback_class: Any, model: Any
+        self, run: _Call, what: str, signature: inspect.Signature, callback_class: Any, model: Any
     ) -> bool:
         """Emit the start, and add our callback to the arguments; False if the run cannot be recorded."""
         try:
@@ -195,7 +195,9 @@ class TrainingRecorder:
         self._running.inside = True
         return True
 
-    def _start_watch(self, run: _Run, what: str, arguments: dict[str, Any], model: Any) -> FitWatch:
+    def _start_watch(
+        self, run: _Call, what: str, arguments: dict[str, Any], model: Any
+    ) -> FitWatch:
         described: dict[str, Any] = {}
         with shielded("describing a model"):
             described |= describe_model(model)
@@ -238,7 +240,7 @@ class TrainingRecorder:
         self._allowed -= 1.0
         return True
 
-    def _end(self, run: _Run, model: Any, error: BaseException | None) -> BaseException | None:
+    def _end(self, run: _Call, model: Any, error: BaseException | None) -> BaseException | None:
         """End the run, and return the exception to raise."""
         self._running.inside = False
         raised = error
@@ -250,7 +252,7 @@ class TrainingRecorder:
         return raised
 
 
-def _add_callback(run: _Run, given: Any, position: int, callback: Any) -> None:
+def _add_callback(run: _Call, given: Any, position: int, callback: Any) -> None:
     if given is None:
         together: Any = [callback]
     elif isinstance(given, (list, tuple)):

@@ -37,7 +37,7 @@ class CheckpointWatch:
         places = [place for one in callbacks if (place := _place_of(one)) is not None]
         self._newest = [(place, since) for place in places]
 
-    def look(self) -> list[dict[str, Any]]:
+    def poll(self) -> list[dict[str, Any]]:
         """The newest checkpoint of each callback that was written since the last call.
 
         Returns:

@@ -21,7 +21,7 @@ from collections.abc import Mapping, MutableMapping
 from types import ModuleType
 from typing import NamedTuple
 
-from .. import growth_words as words
+from .. import growth_texts as words
 from ..places import GROWTH_MARKER_VARIABLE, GROWTH_VARIABLE
 from .gpu_cap import GpuCap
 from .gpu_settings import GpuSetting, gpu_settings, gpus_initialised
@@ -30,7 +30,7 @@ from .gpu_settings import GpuSetting, gpu_settings, gpus_initialised
 _GPU_FILES = ("dev/nvidia[0-9]*", "proc/driver/nvidia/gpus/*", "dev/dxg")
 
 
-class Growth(NamedTuple):
+class GrowthState(NamedTuple):
     """State of memory growth in this kernel.
 
     Attributes:
@@ -103,53 +103,53 @@ class GrowthSetting:
                 del self._environ[GROWTH_VARIABLE]
         self._set_here = False
 
-    def state(self) -> Growth:
+    def state(self) -> GrowthState:
         """The current state. Reads files, the environment and attributes, and never calls TensorFlow."""
         global _read_once
         if sys.platform == "win32":
-            return Growth("unknown", "memory growth: not known on Windows")
+            return GrowthState("unknown", "memory growth: not known on Windows")
         if gpus_hidden(self._environ):
-            return Growth("no_gpu", "CUDA_VISIBLE_DEVICES hides all GPUs")
+            return GrowthState("no_gpu", "CUDA_VISIBLE_DEVICES hides all GPUs")
         read, gpus = _Variables.of(self._environ), gpu_settings()
         # If TensorFlow has found GPUs, its list counts: some boards have other device files.
         if not gpus and not gpu_present():
             kept = "memory growth set; " if read.growth == "true" else ""
-            return Growth("no_gpu", f"{kept}no NVIDIA GPU found")
+            return GrowthState("no_gpu", f"{kept}no NVIDIA GPU found")
         if gpus is not None and not gpus:
-            return Growth("no_gpu", "TensorFlow uses no GPU, though this machine has one")
+            return GrowthState("no_gpu", "TensorFlow uses no GPU, though this machine has one")
         if gpus_initialised():
             read = _read_once = _read_once or read
         found = self._judge(read, gpus or ())
         if self._cap.came_late and found.state not in ("async", "capped"):
-            return Growth(found.state, f"{found.text}; {words.CAP_LATE}")
+            return GrowthState(found.state, f"{found.text}; {words.CAP_LATE}")
         return found
 
-    def _judge(self, read: _Variables, gpus: tuple[GpuSetting, ...]) -> Growth:
+    def _judge(self, read: _Variables, gpus: tuple[GpuSetting, ...]) -> GrowthState:
         if read.allocator == words.ASYNC_ALLOCATOR:
             needs = "" if gpus_initialised() else f"; {words.ASYNC_NEEDS}"
-            return Growth("async", words.ASYNC + needs)
+            return GrowthState("async", words.ASYNC + needs)
         grows = read.growth == "true"
         if any(gpu.limit_bytes is not None for gpu in gpus):
             ours, limit = self._cap.configured, self._cap.limit_bytes
             if limit is not None and all(id(gpu.configured) in ours for gpu in gpus):
-                return Growth("capped", words.capped(limit, grows=grows))
+                return GrowthState("capped", words.capped(limit, grows=grows))
             limits = [(gpu.name, gpu.limit_bytes) for gpu in gpus]
-            return Growth("capped", words.capped_by_user(limits, grows=grows))
+            return GrowthState("capped", words.capped_by_user(limits, grows=grows))
         requested = {gpu.growth for gpu in gpus}
         if grows:
             by_us = self._environ.get(GROWTH_MARKER_VARIABLE) == "1"
-            return Growth("on", words.against_call(by_us) if False in requested else words.ON)
+            return GrowthState("on", words.against_call(by_us) if False in requested else words.ON)
         if read.growth == "false":
-            return Growth("off_by_user", words.off_by_variable())
+            return GrowthState("off_by_user", words.off_by_variable())
         if requested == {True}:
-            return Growth("on", words.ON_BY_CALL)
+            return GrowthState("on", words.ON_BY_CALL)
         if read.growth is not None:
-            return Growth("off_by_user", words.not_understood(read.growth))
+            return GrowthState("off_by_user", words.not_understood(read.growth))
         if self._came_late:
-            return Growth("too_late", words.TOO_LATE)
+            return GrowthState("too_late", words.TOO_LATE)
         if not self._wanted:
-            return Growth("off_by_user", words.OFF_BY_OPTION)
-        return Growth("unknown", words.REMOVED)
+            return GrowthState("off_by_user", words.OFF_BY_OPTION)
+        return GrowthState("unknown", words.REMOVED)
 
 
 def gpu_present(root: str = "/") -> bool:

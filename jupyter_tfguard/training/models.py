@@ -9,7 +9,7 @@ from typing import Any
 _KERAS_STATE = "keras.src.backend.common.global_state"
 
 
-class FittedModels:
+class ModelNumbers:
     """Numbers the models in the order of their first fit, and notices ``clear_session()``; keeps none of them alive."""
 
     def __init__(self) -> None:

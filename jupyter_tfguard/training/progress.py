@@ -35,7 +35,7 @@ class FitProgress:
         validation_step: The running step of the validation in a fit; 0 before its first, None while there is no validation.
         logs: The logs of the last step, as passed by Keras.
         earlier_steps: Steps of the epochs before this one.
-        look_due: Monotonic seconds; a step that begins after this calls :meth:`ProgressBoard.look`.
+        poll_due: Monotonic seconds; a step that begins after this calls :meth:`ProgressBoard.poll`.
         callbacks: The user's callbacks, during the run.
         data: Its model, data and validation data, during the run.
         kept_data: What its data pipelines keep in memory.
@@ -61,7 +61,7 @@ class FitProgress:
     started: float = field(default_factory=time.time)
     ended: float | None = None
     earlier_steps: int = 0
-    look_due: float = 0.0
+    poll_due: float = 0.0
     callbacks: tuple[Any, ...] = ()
     data: tuple[Any, ...] = ()
     kept_data: Sequence[Kept] = ()
@@ -214,8 +214,8 @@ class ProgressBoard:
         progress.ended = time.time()
         self._write_now()
 
-    def look(self, progress: FitProgress) -> None:
-        """Write the progress; called at the beginning of a step once ``look_due`` has passed."""
+    def poll(self, progress: FitProgress) -> None:
+        """Write the progress; called at the beginning of a step once ``poll_due`` has passed."""
         if self.current is progress:
             self._write_now()
 
@@ -243,7 +243,7 @@ class ProgressBoard:
             now = time.monotonic()
             self._written, self._written_place = now, current.place
             if not current.is_between_steps:  # else the next step would be written late
-                current.look_due = now + WRITE_SECONDS
+                current.poll_due = now + WRITE_SECONDS
             self._write(current.record(now))
         finally:
             self._lock.release()

@@ -76,13 +76,13 @@ class FitWatch:
         progress.finished_step = None
         self._epoch_began = monotonic()
 
-    def look(self, batch: int) -> None:
-        """Called at the beginning of a step once ``progress.look_due`` has passed."""
+    def poll(self, batch: int) -> None:
+        """Called at the beginning of a step once ``progress.poll_due`` has passed."""
         if not self._complete and batch:
             self._emit_news({})
         if monotonic() - self._checked_at >= _CHECKPOINT_SECONDS:
-            self.look_for_checkpoint()
-        self._board.look(self.progress)
+            self.find_checkpoint()
+        self._board.poll(self.progress)
 
     def epoch_ends(self, epoch: int, logs: Any) -> None:
         """Record the epoch's logs, and check for new checkpoints."""
@@ -96,7 +96,7 @@ class FitWatch:
             logs=dict(progress.logs),
             seconds=round(monotonic() - self._epoch_began, 6),
         )
-        self.look_for_checkpoint()
+        self.find_checkpoint()
 
     def _all_steps_end(self) -> None:
         # For a generator the number of steps is known only at the end of the first epoch.
@@ -105,7 +105,7 @@ class FitWatch:
 
     def ends(self, error: BaseException | None) -> None:
         """Record the end of the run."""
-        self.look_for_checkpoint()
+        self.find_checkpoint()
         if error is None:
             self._all_steps_end()
         else:
@@ -119,11 +119,11 @@ class FitWatch:
             error=None if error is None else type(error).__name__,
         )
 
-    def look_for_checkpoint(self) -> None:
+    def find_checkpoint(self) -> None:
         """Emit the checkpoints written since the last check. Keras saves in this thread, so they are complete."""
         self._checked_at = monotonic()
         with shielded("searching for checkpoints"):
-            for found in self._checkpoints.look():
+            for found in self._checkpoints.poll():
                 self._emit("checkpoint", **found)
 
 
@@ -161,8 +161,8 @@ def make_callback_class(base: Any) -> Any:
             try:
                 progress = self._progress
                 progress.step = batch + 1
-                if monotonic() >= progress.look_due:
-                    self._watch.look(batch)
+                if monotonic() >= progress.poll_due:
+                    self._watch.poll(batch)
             except Exception as error:
                 if is_users(error):
                     raise

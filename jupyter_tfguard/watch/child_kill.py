@@ -58,7 +58,7 @@ class ChildKillDetector:
         self._found: ChildKill | None = None
         self._last_report = -math.inf
 
-    def look(self, now: Counters, children: tuple[int, ...]) -> None:
+    def poll(self, now: Counters, children: tuple[int, ...]) -> None:
         """Process the current counters and the children known from the previous poll."""
         previous, self._previous = self._previous, now
         if previous is now:  # kernels of one group share a reading

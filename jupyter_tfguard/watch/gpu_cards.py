@@ -25,7 +25,7 @@ _DRIVER_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
-class Holder:
+class GpuHolder:
     """A process that holds memory of a GPU; unknown is None.
 
     Attributes:
@@ -51,7 +51,7 @@ class Card:
     """
 
     device: Mapping[str, Any]
-    holders: tuple[Holder, ...] | None = None
+    holders: tuple[GpuHolder, ...] | None = None
     other_bytes: int | None = None
     note: str | None = None
 
@@ -104,7 +104,7 @@ class Joiner:
         """The cards with their holders."""
         listed = {process["pid"] for device in devices for process in device["processes"] or ()}
         owners = self._owners(listed, monitored_kernels)
-        seen = {pid: self._check.look(pid) for pid in listed}
+        seen = {pid: self._check.poll(pid) for pid in listed}
         problem = self._problem(seen, owners)
         just_ended = {pid for pid, what in seen.items() if what is Seen.GONE} & self._trusted
         self._trusted = set() if problem else listed - just_ended
@@ -157,7 +157,7 @@ def _card(
     if problem is not None:
         return Card(device, note=problem)
     holders = [
-        Holder(p["pid"], p["used_bytes"], p["name"], owners.get(p["pid"]))
+        GpuHolder(p["pid"], p["used_bytes"], p["name"], owners.get(p["pid"]))
         for p in processes
         if p["pid"] not in just_ended
     ]

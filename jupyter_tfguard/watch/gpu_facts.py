@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from .gpu_cards import Card, Holder, is_about, notebook_path
+from .gpu_cards import Card, GpuHolder, is_about, notebook_path
 from .gpu_history import COLUMNS
-from .gpu_map import GpuMap, Look
+from .gpu_map import GpuMap, GpuSnapshot
 from .monitored import MonitoredKernel
 
 NEAR_SECONDS = 60.0
@@ -42,10 +42,10 @@ def gpu_facts(
     Args:
         died: Unix seconds.
     """
-    looks = gpu_map.looks
-    if not looks or died - looks[-1].time > NEAR_SECONDS:
+    snapshots = gpu_map.snapshots
+    if not snapshots or died - snapshots[-1].time > NEAR_SECONDS:
         return ()
-    newest, before = looks[-1], _snapshot_before(looks, monitored, died)
+    newest, before = snapshots[-1], _snapshot_before(snapshots, monitored, died)
     events = [e for e in gpu_map.gpus.events if abs(e.get("time", 0.0) - died) < NEAR_SECONDS]
     earlier = {card.key: card for card in before.cards} if before is not None else {}
     return tuple(
@@ -62,15 +62,15 @@ def gpu_facts(
 
 
 def _snapshot_before(
-    looks: tuple[Look, ...], monitored: MonitoredKernel, died: float
-) -> Look | None:
+    snapshots: tuple[GpuSnapshot, ...], monitored: MonitoredKernel, died: float
+) -> GpuSnapshot | None:
     """The newest snapshot before the crash that still shows the kernel's memory; else the newest before it."""
-    before = [look for look in looks if look.time <= died]
-    for look in reversed(before):
-        if died - look.time > _STILL_LISTED_SECONDS:
+    before = [snapshot for snapshot in snapshots if snapshot.time <= died]
+    for snapshot in reversed(before):
+        if died - snapshot.time > _STILL_LISTED_SECONDS:
             break
-        if any(card.own_bytes(monitored) for card in look.cards):
-            return look
+        if any(card.own_bytes(monitored) for card in snapshot.cards):
+            return snapshot
     return before[-1] if before else None
 
 
@@ -104,7 +104,7 @@ def _card(
     }
 
 
-def _process(holder: Holder) -> dict[str, Any]:
+def _process(holder: GpuHolder) -> dict[str, Any]:
     monitored = holder.monitored
     return {
         "pid": holder.pid,

@@ -22,7 +22,7 @@ FAR_LESS_FRACTION = 0.6
 # A program whose tensors fill most of its pool needed that much.
 LITTLE_USED_FRACTION = 0.5
 # Polls, a second apart, while TensorFlow works: CUDA's context exists some seconds before the pool.
-LOOKS = 3
+POLLS = 3
 
 
 @dataclass(frozen=True)
@@ -51,19 +51,19 @@ class GrowthWatch:
 
     def __init__(self) -> None:
         self.seen: GrowthSeen | None = None
-        self._looks = 0
+        self._polls = 0
 
-    def look(self, card: Card, monitored: MonitoredKernel) -> None:
+    def poll(self, card: Card, monitored: MonitoredKernel) -> None:
         """Process one poll."""
         own, claimed = card.own_bytes(monitored), card.tensorflow(monitored) or {}
         total, free = card.device["memory_total_bytes"], card.device["memory_free_bytes"]
         peak, limit = claimed.get("peak_bytes"), claimed.get("limit_bytes")
         steps = (monitored.live.training or {}).get("step")
         # Only the first polls show the first use.
-        if self._looks >= LOOKS or not own or free is None or not total or not (peak or steps):
+        if self._polls >= POLLS or not own or free is None or not total or not (peak or steps):
             return
-        self._looks += 1
-        if self._looks < LOOKS:
+        self._polls += 1
+        if self._polls < POLLS:
             return
         room = own + free if limit is None else min(own + free, max(limit, own))
         if room < LEAST_ROOM_BYTES:

@@ -47,7 +47,7 @@ class Gpus:
     time: float | None = None
 
 
-class _Run:
+class _HelperRun:
     """One helper process; `process` is None until it has started."""
 
     def __init__(self) -> None:
@@ -75,8 +75,8 @@ class GpuHelper:
         self._start_seconds = start_seconds
         self._silence_seconds = silence_seconds
         self._on_read = on_read
-        self._run: _Run | None = None
-        self._not_ended: set[_Run] = set()
+        self._run: _HelperRun | None = None
+        self._not_ended: set[_HelperRun] = set()
         self._state = Gpus("starting")
         self._deadline = 0.0
         self._restart_at = 0.0
@@ -113,12 +113,12 @@ class GpuHelper:
                 process.wait(1)
 
     def _start(self, now: float) -> None:
-        run = self._run = _Run()
+        run = self._run = _HelperRun()
         self._not_ended.add(run)
         self._deadline = now + self._start_seconds
         threading.Thread(target=self._work, args=(run,), name="tfguard-gpus", daemon=True).start()
 
-    def _work(self, run: _Run) -> None:
+    def _work(self, run: _HelperRun) -> None:
         """Start one process, read its lines and wait for it."""
         try:
             process = self._open(run)
@@ -127,7 +127,7 @@ class GpuHelper:
         finally:
             self._not_ended.discard(run)
 
-    def _open(self, run: _Run) -> subprocess.Popen[bytes] | None:
+    def _open(self, run: _HelperRun) -> subprocess.Popen[bytes] | None:
         try:
             process = subprocess.Popen(
                 [sys.executable, "-m", "jupyter_tfguard.collectors.gpu"],
@@ -149,7 +149,7 @@ class GpuHelper:
                 _kill(process)
         return process
 
-    def _read_lines(self, run: _Run, process: subprocess.Popen[bytes]) -> None:
+    def _read_lines(self, run: _HelperRun, process: subprocess.Popen[bytes]) -> None:
         assert process.stdout is not None
         with contextlib.suppress(OSError, ValueError):  # closed by another thread
             while line := process.stdout.readline(_LINE_LIMIT_BYTES):
@@ -164,7 +164,7 @@ class GpuHelper:
         process.wait()
         process.stdout.close()
 
-    def _take(self, run: _Run, line: bytes) -> Gpus | None:
+    def _take(self, run: _HelperRun, line: bytes) -> Gpus | None:
         """The state from one line; None if the helper did not write it, or was stopped."""
         try:
             fields = json.loads(line)

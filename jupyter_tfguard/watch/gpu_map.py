@@ -24,7 +24,7 @@ _ENDED_KEPT_SECONDS = 60.0  # many simultaneous crashes are handled one after th
 
 
 @dataclass(frozen=True)
-class Look:
+class GpuSnapshot:
     """Snapshot of the cards.
 
     Attributes:
@@ -59,7 +59,7 @@ class GpuMap:
     ) -> None:
         self._monitored_kernels = monitored_kernels
         self._joiner = Joiner(check or ProcessCheck())
-        self._looks: deque[Look] = deque(maxlen=_SNAPSHOTS_KEPT)
+        self._snapshots: deque[GpuSnapshot] = deque(maxlen=_SNAPSHOTS_KEPT)
         self._gpus = Gpus("starting")
         self._cards: dict[str, GpuHistory] = {}
         self._uses: dict[MonitoredKernel, dict[str, _Use]] = {}
@@ -68,23 +68,23 @@ class GpuMap:
 
     def take(self, gpus: Gpus) -> None:
         """Process the newest state from the helper, in the thread that reads its lines."""
-        look = None
+        snapshot = None
         if gpus.state == "ok" and gpus.time is not None:
             monitored_kernels = self._monitored_kernels()
-            look = Look(gpus.time, self._joiner.join(gpus.devices, monitored_kernels))
-            self._note(look, monitored_kernels)
+            snapshot = GpuSnapshot(gpus.time, self._joiner.join(gpus.devices, monitored_kernels))
+            self._note(snapshot, monitored_kernels)
         with self._news:
             self._gpus = gpus
-            if look is not None:
-                self._looks.append(look)
+            if snapshot is not None:
+                self._snapshots.append(snapshot)
             self._news.notify_all()
 
-    def _note(self, look: Look, monitored_kernels: tuple[MonitoredKernel, ...]) -> None:
+    def _note(self, snapshot: GpuSnapshot, monitored_kernels: tuple[MonitoredKernel, ...]) -> None:
         moment = time.monotonic()
-        for monitored in [w for w in self._uses if w not in monitored_kernels]:
+        for monitored in [one for one in self._uses if one not in monitored_kernels]:
             if moment - self._ended.setdefault(monitored, moment) > _ENDED_KEPT_SECONDS:
                 del self._uses[monitored], self._ended[monitored]
-        for card in look.cards:
+        for card in snapshot.cards:
             used, celsius = (
                 card.device["memory_used_bytes"],
                 card.device["temperature_celsius"],
@@ -95,7 +95,7 @@ class GpuMap:
                 if monitored in holders or card.key in self._uses.get(monitored, {}):
                     use = self._uses.setdefault(monitored, {}).setdefault(card.key, _Use())
                     use.history.add(moment, card.own_bytes(monitored), used, celsius)
-                    use.growth.look(card, monitored)
+                    use.growth.poll(card, monitored)
 
     # --- for any thread ------------------------------------------------------------------------------------------------
 
@@ -110,17 +110,17 @@ class GpuMap:
         return self._gpus
 
     @property
-    def now(self) -> Look:
+    def now(self) -> GpuSnapshot:
         """The current cards; empty while the driver is not read."""
         with self._news:
-            is_read = self._gpus.state == "ok" and self._looks
-            return self._looks[-1] if is_read else Look(0.0)
+            is_read = self._gpus.state == "ok" and self._snapshots
+            return self._snapshots[-1] if is_read else GpuSnapshot(0.0)
 
     @property
-    def looks(self) -> tuple[Look, ...]:
+    def snapshots(self) -> tuple[GpuSnapshot, ...]:
         """The last snapshots, oldest first."""
         with self._news:
-            return tuple(self._looks)
+            return tuple(self._snapshots)
 
     def own_bytes(self, monitored: MonitoredKernel) -> int | None:
         """Bytes that a kernel and its children hold on all cards; None unless known for every card."""

@@ -44,15 +44,15 @@ class ProcessCheck:
         self._proc = proc
         self._known: dict[int, tuple[str, Seen, float]] = {}  # start time, result, when it was read
         # Other systems have no process id namespaces and no procfs.
-        self._can_look = os.path.isdir(f"{proc}/self")
+        self._can_read = os.path.isdir(f"{proc}/self")
 
-    def look(self, pid: int, now: float | None = None) -> Seen:
+    def poll(self, pid: int, now: float | None = None) -> Seen:
         """Check one process id.
 
         Args:
             now: Monotonic seconds.
         """
-        if not self._can_look:
+        if not self._can_read:
             return Seen.GPU_USER
         now = time.monotonic() if now is None else now
         fields = self._stat(pid)

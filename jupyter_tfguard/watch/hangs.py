@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..collectors.standstill import Wait, catches
+from ..collectors.process_activity import Wait, catches
 from ..errors import FolderUnusable
 from ..private_files import PrivateFolder
 from ..record.facts import Hang
@@ -21,10 +21,10 @@ from ..record.identity import ProcessIdentity
 from ..record.recording import STACKS, STACKS_WANTED
 from ..record.stacks import LIMIT_BYTES, claims, stacks_of, user_first
 from .gpu_helper import Gpus
+from .hang_detector import HangDetector, Waiting, waits_for_user
 from .monitored import MonitoredKernel
-from .polling import Loop
+from .polling import PollThread
 from .stalls import Stall
-from .standstill import Standstill, Stillness, waits_for_user
 
 _POLL_EVERY_SECONDS = 10.0
 _POLL_COUNT = 10  # polls at least, before a kernel is reported as hanging
@@ -34,7 +34,7 @@ _POLL_SECONDS = 0.05
 _one_at_a_time = threading.Lock()
 
 
-class Hangs(Loop):
+class Hangs(PollThread):
     """Fills :attr:`MonitoredKernel.hang`.
 
     Args:
@@ -55,7 +55,7 @@ class Hangs(Loop):
         self._recordings = recordings
         self._gpus = gpus
         self._hang_seconds = hang_seconds
-        self._kernels: dict[MonitoredKernel, tuple[Standstill, Stall]] = {}
+        self._kernels: dict[MonitoredKernel, tuple[HangDetector, Stall]] = {}
         self._polled_at = -_POLL_EVERY_SECONDS
 
     def _round(self, monitored_kernels: tuple[MonitoredKernel, ...], now: float) -> float:
@@ -66,8 +66,8 @@ class Hangs(Loop):
             return self._polled_at + pause - now
         self._polled_at = now
         self._kernels = {
-            w: self._kernels.get(w) or (Standstill(w), Stall(w, self._hang_seconds))
-            for w in monitored_kernels
+            one: self._kernels.get(one) or (HangDetector(one), Stall(one, self._hang_seconds))
+            for one in monitored_kernels
         }
         gpu_works = any(d.get("utilization_fraction") for d in self._gpus().devices)
         for monitored, followers in self._kernels.items():
@@ -76,10 +76,10 @@ class Hangs(Loop):
         return pause
 
     def _poll_kernel(
-        self, monitored: MonitoredKernel, standstill: Standstill, stall: Stall, gpu_works: bool
+        self, monitored: MonitoredKernel, detector: HangDetector, stall: Stall, gpu_works: bool
     ) -> None:
-        found = standstill.look(gpu_works=gpu_works)
-        is_overdue = stall.look(gpu_works=gpu_works)
+        found = detector.poll(gpu_works=gpu_works)
+        is_overdue = stall.poll(gpu_works=gpu_works)
         if found is None:
             # Activity during shutdown is not progress, and the shutdown may have begun during the poll.
             if monitored.kernel.is_ending():
@@ -88,20 +88,20 @@ class Hangs(Loop):
                 monitored.hang = None
             elif monitored.hang is None or monitored.hang.wait != Wait.RUNNING.value:
                 monitored.hang = self._stalled(monitored, stall)
-        elif standstill.still_seconds >= self._hang_seconds and monitored.hang is None:
-            monitored.hang = self._hang(monitored, standstill, found)
+        elif detector.still_seconds >= self._hang_seconds and monitored.hang is None:
+            monitored.hang = self._hang(monitored, detector, found)
 
     def _hang(
-        self, monitored: MonitoredKernel, standstill: Standstill, found: Stillness
+        self, monitored: MonitoredKernel, detector: HangDetector, found: Waiting
     ) -> Hang | None:
         """The hang; None if the kernel waits for user input."""
         lines, main = self._take(monitored, hanging=True)
         frames = stacks_of(lines).get(main or "")
         if frames and waits_for_user(frames):
-            standstill.moved()
+            detector.moved()
             return None
         return Hang(
-            since=standstill.since,
+            since=detector.since,
             noticed=time.time(),
             wait=found.wait.value,
             in_fit=found.in_fit,
@@ -141,12 +141,12 @@ class Hangs(Loop):
         header = monitored.live.header
         main = claims(header).get("main_thread")
         main = main if isinstance(main, str) else None
-        lines = take_stacks(monitored.identity, recording, header, stands_still=hanging)
+        lines = take_stacks(monitored.identity, recording, header, hangs=hanging)
         return user_first(lines, main), main
 
 
 def take_stacks(
-    process: ProcessIdentity, recording: Path, header: dict[str, Any] | None, *, stands_still: bool
+    process: ProcessIdentity, recording: Path, header: dict[str, Any] | None, *, hangs: bool
 ) -> list[str]:
     """Request the Python stacks of all threads of a kernel; empty if it did not answer. Takes up to some seconds.
 
@@ -159,13 +159,13 @@ def take_stacks(
         process: The kernel's process.
         recording: Folder of its recording.
         header: Header of the recording.
-        stands_still: The kernel hangs: send the signal if it does not answer.
+        hangs: The kernel hangs: send the signal if it does not answer.
     """
     if not claims(header):
         return []
     with _one_at_a_time, contextlib.suppress(OSError, FolderUnusable):
         folder = PrivateFolder(recording, make=False)
-        if _by_file(folder) or (stands_still and _by_signal(process, folder, claims(header))):
+        if _by_file(folder) or (hangs and _by_signal(process, folder, claims(header))):
             text = folder.read(STACKS, LIMIT_BYTES) or b""
             return text.decode("utf-8", "replace").splitlines()
     return []

@@ -1,4 +1,4 @@
-"""Holds what is needed to record and forward a kernel's last native text after its end (``record/last_words.py``).
+"""Holds what is needed to record and forward a kernel's last native text after its end (``record/late_stderr.py``).
 
 While the kernel runs nothing is read here: the kernel reads its pipe itself (``record/stderr_tail.py``). After its end the
 pipe is read and closed, so that a child that outlives the kernel gets EPIPE at its next write, as it would without tfguard.
@@ -19,7 +19,7 @@ from typing import Any
 
 from ..decode import dict_of
 from ..record.identity import ProcessIdentity
-from ..record.last_words import POSITION, finish, opened_again, wait_for_lock
+from ..record.late_stderr import POSITION, finish, opened_again, wait_for_lock
 
 _STDERR = 2
 _READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)

@@ -14,7 +14,7 @@ from ..record.contents import recording_header
 from .live import LiveReader
 from .live_cells import Resident
 from .monitored import MonitoredKernel
-from .polling import Loop
+from .polling import PollThread
 
 _ROUND_SECONDS = 0.5
 _NEW_ROUND_SECONDS = 0.1  # a kernel may end right after its start
@@ -39,7 +39,7 @@ def _resident(monitored: MonitoredKernel) -> Resident:
     return None if rss is None else int(rss), monitored.peak_bytes
 
 
-class LiveFeed(Loop):
+class LiveFeed(PollThread):
     """Fills :attr:`MonitoredKernel.live`: twice a second for a busy or recently active kernel, else every 8 seconds.
 
     Ten times a second until the stderr of a new kernel is held.

@@ -206,7 +206,7 @@ class MonitoredKernel:
         children, swap = (slow.get(name, _UNKNOWN) for name in OWN_COLUMNS[1:])
         self._own_row = (children, swap)
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Read what changes slowly: peak, swap, threads, children, limits of the process, its memory group."""
         process = self._process
         if process is None:
@@ -247,15 +247,15 @@ class MonitoredKernel:
             self._recent_children = tuple({*self.children, *found})
             self.children = found
 
-    def look_for_kills(self) -> None:
+    def read_kills(self) -> None:
         """Compare the group's counters with those of the previous poll."""
         counters = self.group.counters
         if counters is not None:
-            self.child_kills.look(counters, self._recent_children)
+            self.child_kills.poll(counters, self._recent_children)
 
     def _update_group(self) -> None:
         try:
-            place = self._placement.look()
+            place = self._placement.poll()
             if place is not None:
                 self.group = self._groups.at(place)
                 # Read before the kernel was in this group: a later rise may be the kill of an earlier process.

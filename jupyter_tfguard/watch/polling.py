@@ -22,7 +22,7 @@ _IDLE_ROUNDS = 20
 _STOP_SECONDS = 2.0
 
 
-class Loop:
+class PollThread:
     """A thread that runs :meth:`_round` until :meth:`stop`; it sleeps while no kernel is tracked.
 
     Args:
@@ -77,7 +77,7 @@ class Loop:
             self._end()
 
 
-class Sampler(Loop):
+class SamplingThread(PollThread):
     """Takes the samples.
 
     Args:
@@ -109,7 +109,9 @@ class Sampler(Loop):
         takes_idle = now >= self._idle_due - pause / 2
         if takes_idle:
             self._idle_due = now + self._idle_seconds
-        due = [w for w in monitored_kernels if takes_idle or w.is_busy or w not in self._known]
+        due = [
+            one for one in monitored_kernels if takes_idle or one.is_busy or one not in self._known
+        ]
         if due:
             self._sample(due)
         return pause
@@ -125,22 +127,22 @@ class Sampler(Loop):
         self._host.close()
 
 
-class SlowPoll(Loop):
+class SlowPoll(PollThread):
     """Reads what takes longer than a sample: once a second; for idle kernels without children every 20 seconds.
 
     Args:
         monitored_kernels: Returns the kernels that are tracked now.
-        after_look: Called with each kernel after the counters of its group were read.
+        after_poll: Called with each kernel after the counters of its group were read.
     """
 
     def __init__(
         self,
         monitored_kernels: Callable[[], tuple[MonitoredKernel, ...]],
-        after_look: Callable[[MonitoredKernel], None],
+        after_poll: Callable[[MonitoredKernel], None],
     ) -> None:
         super().__init__("tfguard-slow-poll", monitored_kernels)
         self._host = HostCollector()
-        self._after_look = after_look
+        self._after_poll = after_poll
         self._number = 0
 
     def _round(self, monitored_kernels: tuple[MonitoredKernel, ...], now: float) -> float:
@@ -153,13 +155,13 @@ class SlowPoll(Loop):
                 or monitored.children
                 or monitored not in self._known
             ):
-                monitored.look()
+                monitored.poll()
         machine = _read(self._host)
         for group in {monitored.group for monitored in monitored_kernels}:
-            group.look(machine)
+            group.poll(machine)
         for monitored in monitored_kernels:
-            monitored.look_for_kills()
-            self._after_look(monitored)
+            monitored.read_kills()
+            self._after_poll(monitored)
         return _SLOW_SECONDS
 
     def _end(self) -> None:

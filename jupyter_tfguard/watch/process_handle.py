@@ -14,7 +14,7 @@ import select
 from ..errors import SourceUnavailable
 from ..record.facts import ExitFacts, signal_name
 from ..record.identity import ProcessIdentity
-from ..record.last_words import status_of_reaped
+from ..record.late_stderr import status_of_reaped
 
 
 class ProcessHandle:

@@ -59,7 +59,7 @@ class SharedGroup:
             self._sampled_tick = tick
         return self._sampled
 
-    def look(self, host: Mapping[str, float]) -> None:
+    def poll(self, host: Mapping[str, float]) -> None:
         """Read limits and counters again."""
         if self._values is not None:
             self._values.refresh()

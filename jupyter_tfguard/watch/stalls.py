@@ -10,7 +10,7 @@ import os
 import time
 
 from ..collectors.process import descendants
-from ..collectors.standstill import cpu_seconds, thread_works
+from ..collectors.process_activity import cpu_seconds, thread_works
 from ..errors import SourceUnavailable
 from ..record.stacks import Frame, feeding
 from .live import FitPlace
@@ -51,7 +51,7 @@ class Stall:
         self._pipeline_since: float | None = None
         self._cpu_then: float | None = None
 
-    def look(self, *, gpu_works: bool) -> bool:
+    def poll(self, *, gpu_works: bool) -> bool:
         """Poll once; True if a step is overdue and the kernel computes. :meth:`is_stall` then judges the stacks."""
         live, now = self._monitored.live, time.monotonic()
         place = live.place

@@ -18,14 +18,14 @@ from concurrent.futures import Future
 from pathlib import Path
 
 from ..record.facts import ExitFacts
-from .death import Death
-from .deaths import Deaths
+from .crash import Crash
+from .crashes import Crashes
 from .gpu_helper import Gpus
 from .gpu_map import GpuMap
 from .hangs import Hangs
 from .live_feed import LiveFeed
 from .monitored import Kernel, MonitoredKernel
-from .polling import Loop, Sampler, SlowPoll
+from .polling import PollThread, SamplingThread, SlowPoll
 from .process_handle import from_returncode
 from .shared_group import SharedGroups
 
@@ -35,7 +35,7 @@ class Watcher:
 
     Args:
         recordings: Folder of the kernels' recordings.
-        on_death: Called in a thread of the watcher, one crash at a time.
+        on_crash: Called in a thread of the watcher, one crash at a time.
         on_gone: Called in the sampler's thread when it finds an end that the host did not report.
         gpus: State of the GPUs, recorded with a crash.
         busy_hertz, idle_hertz: Samples a second.
@@ -49,7 +49,7 @@ class Watcher:
     def __init__(
         self,
         recordings: Path,
-        on_death: Callable[[Death], None],
+        on_crash: Callable[[Crash], None],
         on_gone: Callable[[MonitoredKernel], None],
         *,
         gpus: Callable[[], Gpus] = lambda: Gpus("unavailable", "not read"),
@@ -62,10 +62,12 @@ class Watcher:
         self._started = False
         self._groups = SharedGroups()
         self.gpu_map = GpuMap(lambda: self.monitored_kernels)
-        self._deaths = Deaths(recordings, on_death, gpus, self.gpu_map)
+        self._crashes = Crashes(recordings, on_crash, gpus, self.gpu_map)
         busy_seconds = 1 / busy_hertz
         idle_seconds = max(1 / idle_hertz, busy_seconds)
-        self._sampler = Sampler(lambda: self.monitored_kernels, on_gone, busy_seconds, idle_seconds)
+        self._sampler = SamplingThread(
+            lambda: self.monitored_kernels, on_gone, busy_seconds, idle_seconds
+        )
         self._slow_poll = SlowPoll(lambda: self.monitored_kernels, self._take_child_kill)
         self._live = LiveFeed(recordings, lambda: self.monitored_kernels)
         self.hangs = Hangs(recordings, lambda: self.monitored_kernels, gpus, hang_seconds)
@@ -88,7 +90,7 @@ class Watcher:
         return monitored
 
     @property
-    def _threads(self) -> tuple[Loop, ...]:
+    def _threads(self) -> tuple[PollThread, ...]:
         return self._live, self._sampler, self._slow_poll, self.hangs
 
     @property
@@ -131,7 +133,7 @@ class Watcher:
         if ended is None and by_starter is not None:
             ended = by_starter()
         self._forget(monitored)
-        return self._deaths.accept(
+        return self._crashes.accept(
             monitored,
             ended,
             died,
@@ -149,13 +151,13 @@ class Watcher:
     def _take_child_kill(self, monitored: MonitoredKernel) -> None:
         kill = monitored.child_kills.take(time.time())
         if kill is not None:
-            self._deaths.accept_child(monitored, kill, self._sizes_without(monitored))
+            self._crashes.accept_child(monitored, kill, self._sizes_without(monitored))
 
     def stop(self) -> None:
         """Stop tracking; pending crashes are reported first (at most a second each)."""
         for thread in self._threads:
             thread.stop()
-        self._deaths.stop()
+        self._crashes.stop()
         with self._lock:
             watched, self._watched = self._watched, {}
         for monitored in watched:

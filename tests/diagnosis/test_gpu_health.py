@@ -34,7 +34,7 @@ class Watched:
         self.health = CardHealth()
         self.now = NOW
 
-    def look(
+    def poll(
         self, seconds: int = 1, *, at_work: bool = True, events: Any = (), **changed: Any
     ) -> tuple[Alarm, ...]:
         for _ in range(seconds):
@@ -43,7 +43,7 @@ class Watched:
         return self.health.alarms
 
     def text(self, seconds: int = 1, **changed: Any) -> str:
-        (alarm,) = self.look(seconds, **changed)
+        (alarm,) = self.poll(seconds, **changed)
         return f"{alarm.severity}: {alarm.text}"
 
 
@@ -55,27 +55,27 @@ def watched() -> Watched:
 class TestASoundCard:
     def test_it_is_silent_for_an_hour_of_full_load(self, watched: Watched) -> None:
         for _ in range(60):
-            assert watched.look(60, throttle_reasons=["SwPowerCap"]) == ()
+            assert watched.poll(60, throttle_reasons=["SwPowerCap"]) == ()
 
     @pytest.mark.parametrize(
         "reason", ["GpuIdle", "SyncBoost", "ApplicationsClocksSetting", "DisplayClockSetting"]
     )
     def test_what_belongs_to_normal_work_is_not_told(self, watched: Watched, reason: str) -> None:
-        assert watched.look(120, throttle_reasons=[reason]) == ()
+        assert watched.poll(120, throttle_reasons=[reason]) == ()
 
     def test_a_moment_of_heat_is_not_told(self, watched: Watched) -> None:
         for _ in range(30):
-            assert watched.look(3, throttle_reasons=["SwThermalSlowdown"]) == ()
-            assert watched.look(20) == ()
+            assert watched.poll(3, throttle_reasons=["SwThermalSlowdown"]) == ()
+            assert watched.poll(20) == ()
 
     def test_slow_clocks_of_a_card_that_nobody_trains_on_are_not_told(
         self, watched: Watched
     ) -> None:
-        assert watched.look(60, at_work=False, throttle_reasons=["HwSlowdown"]) == ()
+        assert watched.poll(60, at_work=False, throttle_reasons=["HwSlowdown"]) == ()
 
     def test_old_errors_are_not_told(self, watched: Watched) -> None:
         assert (
-            watched.look(
+            watched.poll(
                 60,
                 ecc_uncorrected_count=7,
                 remapped_rows_uncorrected_count=2,
@@ -84,21 +84,21 @@ class TestASoundCard:
         )
 
     def test_counters_that_begin_anew_are_not_told(self, watched: Watched) -> None:
-        watched.look(5, ecc_uncorrected_count=7)
-        assert watched.look(60, ecc_uncorrected_count=0) == ()
+        watched.poll(5, ecc_uncorrected_count=7)
+        assert watched.poll(60, ecc_uncorrected_count=0) == ()
 
     def test_what_is_not_known_is_not_told(self, watched: Watched) -> None:
-        assert watched.look(60, **dict.fromkeys(SOUND)) == ()
+        assert watched.poll(60, **dict.fromkeys(SOUND)) == ()
 
     @pytest.mark.parametrize("number", [45, 63, 92])
     def test_faults_that_need_nothing_are_not_told(self, watched: Watched, number: int) -> None:
-        assert watched.look(events=[{"time": NOW, "xid": number}]) == ()
+        assert watched.poll(events=[{"time": NOW, "xid": number}]) == ()
 
 
 class TestClocksAndHeat:
     def test_heat_that_lasts_is_told_and_stays_a_while(self, watched: Watched) -> None:
-        assert watched.look(10, throttle_reasons=["SwThermalSlowdown"]) == ()
-        (alarm,) = watched.look(1, throttle_reasons=["SwThermalSlowdown", "SwPowerCap"])
+        assert watched.poll(10, throttle_reasons=["SwThermalSlowdown"]) == ()
+        (alarm,) = watched.poll(1, throttle_reasons=["SwThermalSlowdown", "SwPowerCap"])
         assert (
             alarm.text
             == "The card runs below full speed: the driver reduces its clocks to keep the temperature below the limit."
@@ -107,7 +107,7 @@ class TestClocksAndHeat:
         assert alarm.fix is not None
         assert "cooling" in alarm.fix
         assert "ran below full speed" in watched.text(30)
-        assert watched.look(120) == ()
+        assert watched.poll(120) == ()
 
     def test_the_cards_own_slowdown_is_told_by_its_reason(self, watched: Watched) -> None:
         text = watched.text(12, throttle_reasons=["HwSlowdown", "HwPowerBrakeSlowdown"])
@@ -116,7 +116,7 @@ class TestClocksAndHeat:
 
 class TestFaults:
     def test_a_fault_of_the_card_is_an_error_with_what_to_do(self, watched: Watched) -> None:
-        (alarm,) = watched.look(events=[{"time": NOW, "xid": 79}])
+        (alarm,) = watched.poll(events=[{"time": NOW, "xid": 79}])
         assert alarm.text.startswith("The card reported a fault (Xid 79): ")
         assert (alarm.severity, alarm.since) == ("error", NOW)
         assert alarm.fix is not None
@@ -128,12 +128,12 @@ class TestFaults:
 
     def test_it_stays_for_ten_minutes(self, watched: Watched) -> None:
         events = [{"time": NOW, "xid": 79}]
-        assert len(watched.look(600, events=events)) == 1
-        assert watched.look(events=events) == ()
+        assert len(watched.poll(600, events=events)) == 1
+        assert watched.poll(events=events) == ()
 
     def test_a_fault_that_comes_again_is_told_once(self, watched: Watched) -> None:
         events = [{"time": NOW + n, "xid": 13} for n in range(50)]
-        (alarm,) = watched.look(60, events=events)
+        (alarm,) = watched.poll(60, events=events)
         assert alarm.since == NOW + 49
 
     def test_an_unknown_fault_is_told_as_it_is(self, watched: Watched) -> None:
@@ -143,15 +143,15 @@ class TestFaults:
     def test_every_fault_of_the_table_makes_a_sentence_or_none(
         self, watched: Watched, row: dict[str, Any]
     ) -> None:
-        for alarm in watched.look(events=[{"time": NOW, "xid": row["xid"]}]):
+        for alarm in watched.poll(events=[{"time": NOW, "xid": row["xid"]}]):
             assert alarm.text.endswith(".")
             assert ".." not in alarm.text
 
 
 class TestErrors:
     def test_new_errors_that_could_not_be_corrected_are_told(self, watched: Watched) -> None:
-        watched.look(3, ecc_uncorrected_count=7)
-        (alarm,) = watched.look(3, ecc_uncorrected_count=9)
+        watched.poll(3, ecc_uncorrected_count=7)
+        (alarm,) = watched.poll(3, ecc_uncorrected_count=9)
         assert "reports 2 new uncorrectable memory errors" in alarm.text
         assert (
             alarm.fix == "Stop all programs on the card, then run: sudo nvidia-smi --gpu-reset -i 3"
@@ -162,7 +162,7 @@ class TestErrors:
     ) -> None:
         assert watched.text(remapped_rows_pending=True).startswith("warning")
         assert watched.text(retired_pages_pending=True).startswith("warning")
-        (alarm,) = watched.look(remapped_rows_failed=True, remapped_rows_pending=True)
+        (alarm,) = watched.poll(remapped_rows_failed=True, remapped_rows_pending=True)
         assert (alarm.severity, alarm.fix) == ("error", "Have the card replaced.")
 
     def test_a_card_that_is_gone_comes_first_and_its_last_numbers_say_nothing(
@@ -170,7 +170,7 @@ class TestErrors:
     ) -> None:
         lost = dict.fromkeys(SOUND) | {"lost": True, "nvml_index": 3}
         events = [{"time": NOW, "xid": 31}]
-        watched.look(2)
-        first, _ = watched.look(5, events=events, **lost)
+        watched.poll(2)
+        first, _ = watched.poll(5, events=events, **lost)
         assert first.text == "The card is lost: the driver can no longer reach it."
         assert (first.severity, first.since) == ("error", NOW + 3)

@@ -9,7 +9,7 @@ import pytest
 from jupyter_tfguard.diagnosis.diagnose import diagnose
 from jupyter_tfguard.diagnosis.evidence import Evidence
 from jupyter_tfguard.diagnosis.finding import Confidence, Finding
-from jupyter_tfguard.diagnosis.growth import Per
+from jupyter_tfguard.diagnosis.leak import Per
 from jupyter_tfguard.diagnosis.memory import growth_fact
 from jupyter_tfguard.report import text
 from jupyter_tfguard.report.wire import to_report

@@ -49,7 +49,7 @@ def test_the_probe_is_never_taken_for_a_kernel(
 def test_a_record_that_lacks_something_is_a_problem(
     monkeypatch: pytest.MonkeyPatch, records: Path
 ) -> None:
-    monkeypatch.setattr(probing, "LAST_WORDS", "words that were never written")
+    monkeypatch.setattr(probing, "STDERR_LINE", "words that were never written")
     found = crash_record.check(Environment.here())
     assert found.status is Status.PROBLEM
     assert "lacks stderr tail" in found.text

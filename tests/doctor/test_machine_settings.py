@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_tfguard import growth_words as words
+from jupyter_tfguard import growth_texts as words
 from jupyter_tfguard.doctor.check import Status
 from jupyter_tfguard.doctor.checks import memory_growth, memory_stop
 from jupyter_tfguard.guard import native

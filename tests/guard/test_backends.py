@@ -16,8 +16,8 @@ from jupyter_tfguard.guard.dispatched import STILL_RUNS, wait_for_jax
 from jupyter_tfguard.guard.error import HostMemoryLimitReached
 from jupyter_tfguard.guard.model_state import host_array
 from jupyter_tfguard.guard.snapshot import Snapshot
-from jupyter_tfguard.guard.stops import Cell, Stops
-from jupyter_tfguard.guard.words import CellFacts
+from jupyter_tfguard.guard.stop_texts import CellFacts
+from jupyter_tfguard.guard.stops import Stops, WatchedCell
 from jupyter_tfguard.memory.limits import Limit, LimitKind
 from jupyter_tfguard.units import GIB, MIB
 
@@ -86,7 +86,7 @@ def test_work_of_jax_is_waited_for_or_named(monkeypatch: pytest.MonkeyPatch) -> 
     bridge._backends["cpu"] = None
     monkeypatch.setattr(stops, "wait_for_jax", lambda: wait_for_jax(0.01))
     made = Stops(lambda added: CellFacts(), lambda: Limit(GIB, LimitKind.HOST))
-    stop = made.reached(Snapshot(trip_count=1, trip_available_bytes=MIB), Cell(GIB))
+    stop = made.reached(Snapshot(trip_count=1, trip_available_bytes=MIB), WatchedCell(GIB))
     error = HostMemoryLimitReached(stop.text)
     made.will_show(error)
     assert STILL_RUNS in str(error)

@@ -19,8 +19,8 @@ from jupyter_tfguard.guard.error import (
 )
 from jupyter_tfguard.guard.memory_guard import MemoryGuard
 from jupyter_tfguard.guard.snapshot import Snapshot
-from jupyter_tfguard.guard.stops import Cell, Stop
-from jupyter_tfguard.guard.words import CellFacts
+from jupyter_tfguard.guard.stop_texts import CellFacts
+from jupyter_tfguard.guard.stops import Stop, WatchedCell
 
 pytestmark = pytest.mark.quick
 
@@ -84,7 +84,7 @@ def test_only_where_ipython_catches_it_a_stop_is_an_interrupt_at_last(first_trip
         guard = MemoryGuard({}, lambda added: CellFacts())
         guard._sampler = Delivers()  # type: ignore[assignment]
         trips = [Snapshot(trip_count=first_trip + more) for more in range(3)]
-        kinds = [type(guard._deliver(seen, Cell(1 << 30), frame)) for seen in trips]
+        kinds = [type(guard._deliver(seen, WatchedCell(1 << 30), frame)) for seen in trips]
         assert kinds == [HostMemoryLimitReached, HostMemoryLimitReached, last]
 
 
@@ -100,7 +100,7 @@ def test_a_repeated_stop_is_dropped_if_the_cell_has_freed_memory(
     sampler = Delivers(available_mib << 20, free_mib << 20)
     guard._sampler = sampler  # type: ignore[assignment]
     seen = Snapshot(trip_count=2, trip_available_bytes=20 << 20, tripped=True)
-    raised = guard._exception(Cell(600 << 20), seen, sys._getframe())
+    raised = guard._exception(WatchedCell(600 << 20), seen, sys._getframe())
     assert (raised is not None, sampler.count) == (is_stopped, 1)
 
 
@@ -126,7 +126,7 @@ def test_children_are_offered_to_the_killer_before_anything_is_measured(
         Work(),  # type: ignore[arg-type]
         Cancellation(lambda error: error),
         lambda: False,
-        lambda: (Cell(1 << 30), Snapshot(tripped=True)),
+        lambda: (WatchedCell(1 << 30), Snapshot(tripped=True)),
         lambda cell, seen, names: None,
         lambda: None,
     )

@@ -66,7 +66,7 @@ def cell(notebook: dict[str, Any]) -> Callable[[], ThreadStop]:
 
 def look_until(stop: ThreadStop, condition: Callable[[], object]) -> None:
     def look() -> object:
-        stop.look()
+        stop.poll()
         return condition()
 
     wait_until(look, "the end of what works")
@@ -192,7 +192,7 @@ def test_what_only_waits_goes_on(notebook: Any, cell: Any, request: Any) -> None
         look_until(stop, lambda: not filling.is_alive())
         for _ in range(20):
             time.sleep(0.005)
-            stop.look()
+            stop.poll()
         orders.put(1)
         assert child.stdin is not None
         child.stdin.write("2\n")
@@ -215,12 +215,12 @@ def test_after_the_cell_only_those_that_have_worked_are_stopped(notebook: Any, c
     exec("def later():\n    go.wait()\n    return fill()", notebook)
     filling = thread(notebook["later"])
     stop = cell()
-    stop.look()
+    stop.poll()
     stop.only_due()
     assert stop.is_over
     notebook["go"].set()
     wait_until(lambda: len(notebook["kept"]) > 3, "its work")
-    stop.look()
+    stop.poll()
     assert filling.is_alive()
 
 
@@ -253,7 +253,7 @@ def test_looking_at_threads_keeps_no_variables_of_theirs(notebook: dict[str, Any
     try:
         threads.at_work()
         stop = ThreadStop(threads.started(), notebook, Stopped)
-        stop.look()
+        stop.poll()
         ended.set()
         thread.join()
         assert reference() is None

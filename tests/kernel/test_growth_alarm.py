@@ -274,7 +274,7 @@ def test_containers_that_grow_at_nearly_every_look_are_found() -> None:
         names["queue"].append(number)
         names["_12"].append(number)
         names["emptied"] = [number] * (number % 3)
-        growing.look(places_of(names))
+        growing.poll(places_of(names))
     found = growing.grown(places_of(names), "epoch", 9)
     assert {(one.name, one.count, one.added_count) for one in found} == {
         ("rows", 20, 18), ("queue", 10, 9), ("table", 10, 9)
@@ -297,7 +297,7 @@ def test_no_code_of_the_users_runs() -> None:
     loud, growing = Loud([1]), Growing()
     places = {"loud": loud, "proxy": Proxy()}
     for _ in range(3):
-        growing.look(places_of(places, [("it", SimpleNamespace(a=Loud()))]))
+        growing.poll(places_of(places, [("it", SimpleNamespace(a=Loud()))]))
         loud.append(1)
     assert [one.name for one in growing.grown(places_of(places), "epoch", 2)] == ["loud"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jupyter_tfguard import growth_words as words
+from jupyter_tfguard import growth_texts as words
 from jupyter_tfguard.kernel import status
 from jupyter_tfguard.training.growth import Growth
 

@@ -1,4 +1,4 @@
-"""The checkpoint's file after the death: told as it lies there, and never waited for."""
+"""The checkpoint's file after the crash: told as it lies there, and never waited for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which recordings become reports, what a bundle keeps, and that one death makes one report."""
+"""Which recordings become reports, what a bundle keeps, and that one crash makes one report."""
 
 from __future__ import annotations
 

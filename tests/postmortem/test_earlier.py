@@ -1,4 +1,4 @@
-"""What a bundle is told of the deaths before it, and what comes of it."""
+"""What a bundle is told of the crashes before it, and what comes of it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def postmortem(data_folder: Path) -> Postmortem:
     return Postmortem(data_folder / "recordings", BundleStore(data_folder / "bundles"), TfGuard())
 
 
-def death(
+def crash(
     ago: float, signal: str = "SIGSEGV", *, alive: bool = False, pid: int = 4711, **whose: str
 ) -> dict[str, Any]:
     facts = ServerFacts(
@@ -44,10 +44,10 @@ def others_of(postmortem: Postmortem, bundle: dict[str, Any]) -> list[str]:
 
 
 def test_a_bundle_is_told_of_the_deaths_before_it(postmortem: Postmortem) -> None:
-    postmortem.report(death(3000, "SIGBUS", notebook_path="other.ipynb", kernel_id="k2"))
-    postmortem.report(death(2000, alive=True))
-    postmortem.report(death(90_000))
-    bundle = death(0)
+    postmortem.report(crash(3000, "SIGBUS", notebook_path="other.ipynb", kernel_id="k2"))
+    postmortem.report(crash(2000, alive=True))
+    postmortem.report(crash(90_000))
+    bundle = crash(0)
     postmortem.report(bundle)
     child, told = bundle["earlier_deaths"]
     assert (child["kernel_alive"], child["kernel_id"]) == (True, "k1")
@@ -62,9 +62,9 @@ def test_a_bundle_is_told_of_the_deaths_before_it(postmortem: Postmortem) -> Non
 
 
 def test_the_third_death_of_a_kind_is_a_loop(postmortem: Postmortem) -> None:
-    assert others_of(postmortem, death(1500, kernel_id="k1")) == []
-    assert others_of(postmortem, death(1000, kernel_id="k2")) == []
-    assert others_of(postmortem, death(500, kernel_id="k3")) == ["crash_loop"]
+    assert others_of(postmortem, crash(1500, kernel_id="k1")) == []
+    assert others_of(postmortem, crash(1000, kernel_id="k2")) == []
+    assert others_of(postmortem, crash(500, kernel_id="k3")) == ["crash_loop"]
     report = postmortem._store.report(postmortem._store.ids()[0])
     assert report["other_findings"][0]["title"].startswith(
         "The same crash for the 3rd time in 16 min"
@@ -73,8 +73,8 @@ def test_the_third_death_of_a_kind_is_a_loop(postmortem: Postmortem) -> None:
 
 def test_a_long_history_is_cut(postmortem: Postmortem) -> None:
     for number in range(EARLIER_LIMIT + 5):
-        postmortem.report(death(20_000 - 100 * number, kernel_id=f"k{number}", pid=5000 + number))
-    bundle = death(0)
+        postmortem.report(crash(20_000 - 100 * number, kernel_id=f"k{number}", pid=5000 + number))
+    bundle = crash(0)
     postmortem.report(bundle)
     assert len(bundle["earlier_deaths"]) == EARLIER_LIMIT
     times = [told["died"] for told in bundle["earlier_deaths"]]

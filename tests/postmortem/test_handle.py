@@ -30,7 +30,7 @@ def store(data_folder: Path) -> BundleStore:
     return BundleStore(data_folder / "bundles")
 
 
-def death(kernel_id: str | None = "k1", died: float | None = None, **more: Any) -> dict[str, Any]:
+def crash(kernel_id: str | None = "k1", died: float | None = None, **more: Any) -> dict[str, Any]:
     """The bundle of a kernel that SIGSEGV ended."""
     facts = ServerFacts(
         exit=ExitFacts(more.pop("signal", "SIGSEGV"), None, "waitid"),
@@ -44,11 +44,11 @@ def death(kernel_id: str | None = "k1", died: float | None = None, **more: Any) 
 def test_equal_crashes_are_one_entry_of_the_list(store: BundleStore) -> None:
     postmortem = Postmortem(store.root.parent / "recordings", store, TfGuard())
     now = time.time()
-    alone = postmortem.report(death("another", now - 50))
-    equal = [postmortem.report(death("k", now - 7200 + 1700 * number)) for number in range(4)]
-    killed = postmortem.report(death("k", now - 10, signal="SIGKILL"))
-    child = postmortem.report(death("k", now - 20, signal=None, alive=True))
-    long_ago = postmortem.report(death("k", now - 20_000))
+    alone = postmortem.report(crash("another", now - 50))
+    equal = [postmortem.report(crash("k", now - 7200 + 1700 * number)) for number in range(4)]
+    killed = postmortem.report(crash("k", now - 10, signal="SIGKILL"))
+    child = postmortem.report(crash("k", now - 20, signal=None, alive=True))
+    long_ago = postmortem.report(crash("k", now - 20_000))
     entries = store.entries()
     newest = equal[3]["id"]
     same = {entry["id"]: entry["same_as"] for entry in entries if entry["same_as"]}
@@ -60,7 +60,7 @@ def test_equal_crashes_are_one_entry_of_the_list(store: BundleStore) -> None:
 
 def test_the_page_with_the_list_links_to_each_of_equal_crashes(store: BundleStore) -> None:
     postmortem = Postmortem(store.root.parent / "recordings", store, TfGuard())
-    ids = [postmortem.report(death(died=time.time() - 60 * number))["id"] for number in range(3)]
+    ids = [postmortem.report(crash(died=time.time() - 60 * number))["id"] for number in range(3)]
     page = html.render_list(store.entries(), lambda report_id: f"/report/{report_id}")
     assert page.count("<tr><td>") == 1
     assert "2 more like this" in page

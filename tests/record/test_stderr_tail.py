@@ -1,4 +1,4 @@
-"""What is written to fd 2 is kept and forwarded, in programs that do nothing else; deaths are in test_last_words.py."""
+"""What is written to fd 2 is kept and forwarded, in programs that do nothing else; deaths are in test_late_stderr_rig.py."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from jupyter_tfguard.private_files import PrivateFolder
-from jupyter_tfguard.record.native_text import FILE_BYTES, last_words, native_text_since
+from jupyter_tfguard.record.native_text import FILE_BYTES, native_text_since, stderr_end
 from tests.conftest import without_pytest
 
 pytestmark = [
@@ -71,7 +71,7 @@ print(tail.written(), problems)
     assert FILE_BYTES <= len(kept) <= 2 * FILE_BYTES
     assert LINES.endswith(kept)
     assert native_text_since(folder, len(LINES) - 20).encode() == LINES[-20:]
-    assert LINES.endswith(last_words(folder).encode())
+    assert LINES.endswith(stderr_end(folder).encode())
 
 
 def test_a_place_is_where_the_next_text_goes(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jupyter_tfguard.record.series import Summary
+from jupyter_tfguard.record.series import StretchSummary
 from jupyter_tfguard.record.timeline import MAIN_METRICS, Point, thinned_table, timeline
 
 pytestmark = pytest.mark.quick
@@ -81,13 +81,14 @@ def test_forged_tables_tell_nothing(resolution: str, forged: object) -> None:
     assert timeline(RSS, {}, {resolution: forged}, DIED) == []
 
 
-def week(count: int) -> list[Summary]:
+def week(count: int) -> list[StretchSummary]:
     columns = (RSS, "cgroup.limit_bytes", "host.available_bytes")
     numbers = [
         [n, 1, math.nan, 2 * n, 1, math.nan, n, 1, math.nan] for n in map(float, range(count))
     ]
     return [
-        Summary(n + 1, float(n), 60.0 * n, columns, array("f", numbers[n])) for n in range(count)
+        StretchSummary(n + 1, float(n), 60.0 * n, columns, array("f", numbers[n]))
+        for n in range(count)
     ]
 
 

@@ -19,7 +19,7 @@ from jupyter_tfguard.record.facts import ExitFacts, ServerFacts, SystemLog
 from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.record.recording import Recording
 from jupyter_tfguard.record.unsaved import KEPT_LIMIT, BackedStore
-from jupyter_tfguard.watch.death import Death
+from jupyter_tfguard.watch.crash import Crash
 from tests.rigs.waiting import wait_until
 
 pytestmark = pytest.mark.quick
@@ -64,14 +64,14 @@ def test_the_newest_are_kept_in_memory_and_saved_with_their_marks(in_the_way: Pa
     assert "unsaved" not in store.entry(newest)
 
 
-def dead_kernel(root: Path) -> Death:
+def dead_kernel(root: Path) -> Crash:
     """A kernel that SIGKILL ended, with its recording."""
     identity = ProcessIdentity(2**22 - 7, 1)
     recording = Recording(root, identity, {"kernel_id": "k", "watcher_pid": os.getppid()}, METRICS)
     recording.event("exit_requested", how="shutdown")
     recording.close()
     facts = ServerFacts(exit=ExitFacts("SIGKILL", None, "waitid"), died=time.time() - 5)
-    return Death(identity, "k", "python3", "a.ipynb", recording.folder.path, facts, SystemLog(True))
+    return Crash(identity, "k", "python3", "a.ipynb", recording.folder.path, facts, SystemLog(True))
 
 
 def test_the_next_process_reports_at_once_what_a_server_saw(in_the_way: Path) -> None:

@@ -88,7 +88,7 @@ class Soak:
             server.send_signal(signal.SIGCONT)
             self._tools.send("Page.setWebLifecycleState", {"state": "active"})
 
-    def look(self, turn: str, minute: float) -> Seen:
+    def poll(self, turn: str, minute: float) -> Seen:
         """What the page shows now; waits until the chart moves."""
         before = self._page.evaluate(_PICTURE)
         try:
@@ -123,13 +123,13 @@ def main() -> int:
         measured.page.locator(".jp-TfGuard-HostMemory canvas").wait_for(timeout=DRAWN_MS)
         soak = Soak(measured)
         began = time.monotonic()
-        first = soak.look("start", 0)
+        first = soak.poll("start", 0)
         for name in itertools.cycle(TURNS):
             minute = (time.monotonic() - began) / 60
             if minute > chosen.minutes:
                 break
             soak.turn(name, chosen.turn)
-            seen.append(soak.look(name, minute))
+            seen.append(soak.poll(name, minute))
             print(json.dumps(asdict(seen[-1])), flush=True)
         errors = soak.errors
     print(json.dumps({"rig": "panel_soak", "errors": errors} | machine()))

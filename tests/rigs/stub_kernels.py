@@ -230,7 +230,7 @@ class Load:
         for owner, name in (
             (self.service._tracker, "reconcile"),
             (self.service._tracker._paths, "_read"),
-            (self.service, "_look_at_gpus"),
+            (self.service, "_read_gpus"),
         ):
             self.clock.measure(owner, name)
         threads, began, process = thread_seconds(), time.monotonic(), time.process_time()

@@ -16,7 +16,7 @@ import pytest
 from jupyter_tfguard.cli import main
 from jupyter_tfguard.config import TfGuard
 from jupyter_tfguard.kernel.news import News
-from jupyter_tfguard.kernel.status import _last_death
+from jupyter_tfguard.kernel.status import _last_crash
 from jupyter_tfguard.record.bundle import BundleStore, new_bundle_id
 from jupyter_tfguard.report import text
 from jupyter_tfguard.report.announce import announcement
@@ -72,7 +72,7 @@ def test_lists_and_lines_for_the_next_kernel_are_single_lines_of_text(
         )
         for line in announcement(store, report["kernel_id"], None):
             check(line, line_ends="")
-        check(_last_death(session), line_ends="")
+        check(_last_crash(session), line_ends="")
         assert main(["list"]) == 0
         printed = capsys.readouterr().out
         check(printed)

@@ -9,7 +9,7 @@ import pytest
 from jupyter_server.services.kernels.kernelmanager import ServerKernelManager
 
 from jupyter_tfguard.server import tracked as module
-from jupyter_tfguard.server.tracked import Activity
+from jupyter_tfguard.server.tracked import KernelActivity
 
 pytestmark = pytest.mark.quick
 
@@ -26,7 +26,7 @@ def at(second: int) -> datetime.datetime:
 
 
 def test_every_change_is_seen(manager: object) -> None:
-    activity = Activity(manager)
+    activity = KernelActivity(manager)
     manager.execution_state = "busy"
     assert activity.is_busy()
     assert activity.runs_cell()
@@ -41,15 +41,15 @@ def test_a_kernel_that_nobody_talked_to_does_not_stay_busy_for_ever(
     manager: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     manager.execution_state = "starting"
-    activity = Activity(manager)
+    activity = KernelActivity(manager)
     assert activity.is_busy()
     monkeypatch.setattr(module, "_START_SECONDS", 0.0)
     assert not activity.is_busy()
 
 
 def test_a_manager_that_says_nothing_counts_as_busy() -> None:
-    assert Activity(object()).is_busy()
-    assert Activity(object()).heard_count() is None
+    assert KernelActivity(object()).is_busy()
+    assert KernelActivity(object()).heard_count() is None
 
 
 @pytest.mark.parametrize("stamps_before", [0, 2])
@@ -59,7 +59,7 @@ def test_what_the_server_writes_when_it_starts_a_kernel_is_no_word_of_the_kernel
     manager = ServerKernelManager()
     for stamp in range(stamps_before):
         manager.last_activity = at(stamp)
-    activity = Activity(manager)
+    activity = KernelActivity(manager)
     before = activity.heard_count() or 0
     for stamp in range(stamps_before, 2):
         manager.last_activity = at(stamp)
@@ -77,7 +77,7 @@ def test_a_run_is_a_busy_time_with_the_moments_between_its_cells(
         module, "time", SimpleNamespace(time=lambda: clock.now, monotonic=lambda: clock.now)
     )
     manager = ServerKernelManager()
-    activity = Activity(manager)
+    activity = KernelActivity(manager)
 
     def says(state: str, second: float) -> float | None:
         clock.now = second
@@ -95,7 +95,7 @@ def test_a_run_is_a_busy_time_with_the_moments_between_its_cells(
 
 def test_a_restart_begins_another_run() -> None:
     manager = ServerKernelManager()
-    activity = Activity(manager)
+    activity = KernelActivity(manager)
     manager.execution_state = "busy"
     first = activity.run_since()
     manager.execution_state = "restarting"
@@ -107,4 +107,4 @@ def test_a_restart_begins_another_run() -> None:
 def test_when_a_run_began_that_was_not_seen_is_unknown() -> None:
     known = ServerKernelManager()
     known.execution_state = "busy"
-    assert Activity(known).run_since() is None
+    assert KernelActivity(known).run_since() is None

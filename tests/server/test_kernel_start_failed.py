@@ -48,10 +48,10 @@ async def test_each_failed_start_has_one_report_and_all_are_one_entry(
     gone: list[str] = []
     manager.add_restart_callback(lambda: gone.append("dead"), "dead")
     await wait_until_async(lambda: gone, "the server to give up")
-    deaths = starts.read_text().count("\n")
-    assert deaths == RESTARTS + 1
+    crashes = starts.read_text().count("\n")
+    assert crashes == RESTARTS + 1
 
-    await wait_until_async(lambda: len(server.events) == deaths, "an event for each death")
+    await wait_until_async(lambda: len(server.events) == crashes, "an event for each death")
     crashes = (await server.get("crashes"))["crashes"]
     pids = {int(line) for line in starts.read_text().split()}
     assert {entry["pid"] for entry in crashes} == pids

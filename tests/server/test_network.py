@@ -1,4 +1,4 @@
-"""No part of ours speaks to anybody outside of this machine, from the start of the server to its end, a death included."""
+"""No part of ours speaks to anybody outside of this machine, from the start of the server to its end, a crash included."""
 
 from __future__ import annotations
 

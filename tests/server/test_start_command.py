@@ -67,7 +67,7 @@ async def test_it_is_a_sentence_and_no_storm_of_reports(server: Server, left: Pa
     assert "kernel.json" in problem["fix"]
     assert left.read_text().count("\n") == 2
     # All reports are made one after the other: this waits for them.
-    reports = server.app.web_app.settings["tfguard_service"]._watcher._deaths._thread
+    reports = server.app.web_app.settings["tfguard_service"]._watcher._crashes._thread
     reports.submit(lambda: None).result(60)
     assert server.events == []
     assert (await server.get("crashes"))["crashes"] == []

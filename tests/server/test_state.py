@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from jupyter_tfguard.collectors.host import HostCollector
-from jupyter_tfguard.diagnosis.standstill import RUNNING
+from jupyter_tfguard.diagnosis.seen_hang import RUNNING
 from jupyter_tfguard.procfs import read_environ
 from jupyter_tfguard.record.facts import Hang
 from jupyter_tfguard.server.state import (
@@ -255,9 +255,9 @@ def test_an_environment_that_read_empty_at_the_start_is_read_again(
     monkeypatch.setattr("jupyter_tfguard.watch.monitored.read_environ", lambda path: told.pop(0))
     monitored = MonitoredKernel(os.getpid(), Kernel("k", "python3"), SharedGroups())
     assert monitored.is_switched_off is None
-    monitored.look()
+    monitored.poll()
     assert monitored.is_switched_off is True
-    monitored.look()  # and not asked again
+    monitored.poll()  # and not asked again
     monitored.close()
 
 

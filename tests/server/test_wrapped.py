@@ -19,7 +19,7 @@ from jupyter_tfguard.postmortem import wrapped
 from jupyter_tfguard.record.facts import ExitFacts, ServerFacts, SystemLog
 from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.record.recording import Recording
-from jupyter_tfguard.watch.death import Death
+from jupyter_tfguard.watch.crash import Crash
 from tests.crash.settings import write_setting
 from tests.rigs.waiting import wait_until_async
 
@@ -118,14 +118,14 @@ async def test_of_a_kernel_that_goes_on_nothing_is_told_when_its_starter_ends(
             rows=((1.0, 2.0, 3.0),),
             ended_children=(1,),
         )
-        death = Death(
+        crash = Crash(
             around, "k", None, None, tmp_path / around.folder_name, facts, SystemLog(True)
         )
         Recording(tmp_path, process, {"kernel_id": "k"}, ()).close()
-        assert wrapped.unwrapped(death) == death
+        assert wrapped.unwrapped(crash) == crash
         kernel.kill()
         kernel.wait()
-        inside = wrapped.unwrapped(death)
+        inside = wrapped.unwrapped(crash)
         assert (inside.identity, inside.recording) == (process, tmp_path / process.folder_name)
         assert (inside.facts.columns, inside.facts.rows) == (
             ("time", "host.used_bytes"),

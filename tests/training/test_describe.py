@@ -105,14 +105,14 @@ def test_a_checkpoint_is_told_once_and_again_when_it_is_written_again(tmp_path: 
     path, began = tmp_path / "best.keras", time.time()
     touch(path, began - 60)
     watch = CheckpointWatch([Mine(str(path)), object()], since=began)
-    assert watch.look() == []  # it is from an earlier run
+    assert watch.poll() == []  # it is from an earlier run
     touch(path, began + 1)
-    assert [(w["path"], w["written"]) for w in watch.look()] == [
+    assert [(w["path"], w["written"]) for w in watch.poll()] == [
         (str(path), pytest.approx(began + 1))
     ]
-    assert watch.look() == []
+    assert watch.poll() == []
     touch(path, began + 2)
-    assert len(watch.look()) == 1
+    assert len(watch.poll()) == 1
 
 
 def test_the_newest_of_a_numbered_row_counts(tmp_path: Path) -> None:
@@ -123,20 +123,20 @@ def test_the_newest_of_a_numbered_row_counts(tmp_path: Path) -> None:
     touch(tmp_path / "m-01-0.50.keras", began + 1)
     touch(tmp_path / "m-02-0.40.keras", began + 2)
     touch(tmp_path / "other-03.keras", began + 3)
-    assert [Path(w["path"]).name for w in watch.look()] == ["m-02-0.40.keras"]
+    assert [Path(w["path"]).name for w in watch.poll()] == ["m-02-0.40.keras"]
 
 
 def test_tensorflows_own_format_is_known_by_its_index(tmp_path: Path) -> None:
     began = time.time()
     watch = CheckpointWatch([ModelCheckpoint(str(tmp_path / "weights"))], since=began)
     touch(tmp_path / "weights.data-00000-of-00001", began + 1)
-    assert watch.look() == []
+    assert watch.poll() == []
     touch(tmp_path / "weights.index", began + 1)
-    assert [w["path"] for w in watch.look()] == [str(tmp_path / "weights")]
+    assert [w["path"] for w in watch.poll()] == [str(tmp_path / "weights")]
 
 
 @pytest.mark.parametrize(
     "path", ["gs://bucket/m.keras", "{epoch}/m.keras", "/no/such/folder/m.keras"]
 )
 def test_a_place_that_cannot_be_looked_at_is_no_error(path: str) -> None:
-    assert CheckpointWatch([ModelCheckpoint(path)], since=0.0).look() == []
+    assert CheckpointWatch([ModelCheckpoint(path)], since=0.0).poll() == []

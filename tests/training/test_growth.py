@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from jupyter_tfguard.training import growth as growth_module
-from jupyter_tfguard.training.growth import Growth, GrowthSetting, gpu_present
+from jupyter_tfguard.training.growth import GrowthSetting, GrowthState, gpu_present
 
 pytestmark = pytest.mark.quick
 
@@ -103,7 +103,7 @@ def test_loaded_again_it_remembers_what_tensorflow_read(monkeypatch: pytest.Monk
     first = GrowthSetting(environ, wanted=True)
     first.set()
     tensorflow(monkeypatch, initialised=True)
-    assert first.state() == Growth("on", "memory growth on")
+    assert first.state() == GrowthState("on", "memory growth on")
     first.undo()
     second = GrowthSetting(environ, wanted=True)
     second.set()

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from jupyter_tfguard.training.models import FittedModels
+from jupyter_tfguard.training.models import ModelNumbers
 
 pytestmark = pytest.mark.quick
 
@@ -23,7 +23,7 @@ def test_each_new_object_has_a_new_number_though_the_last_one_is_gone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delitem(sys.modules, "keras.src.backend.common.global_state", raising=False)
-    fitted, same = FittedModels(), Model(jit=True)
+    fitted, same = ModelNumbers(), Model(jit=True)
     numbers = [fitted.facts(Model())["model_number"] for _ in range(5)]
     assert numbers == [1, 2, 3, 4, 5]
     assert [fitted.facts(same)["model_number"] for _ in range(3)] == [6, 6, 6]
@@ -37,7 +37,7 @@ def test_each_new_object_has_a_new_number_though_the_last_one_is_gone(
 def test_clear_session_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     state = SimpleNamespace(GLOBAL_STATE_TRACKER=threading.local())
     monkeypatch.setitem(sys.modules, "keras.src.backend.common.global_state", state)  # type: ignore[arg-type]
-    fitted, model = FittedModels(), Model()
+    fitted, model = ModelNumbers(), Model()
     found = [fitted.facts(model)["session_cleared"] for _ in range(2)]
     state.GLOBAL_STATE_TRACKER = threading.local()
     found += [fitted.facts(model)["session_cleared"] for _ in range(2)]

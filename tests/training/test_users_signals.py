@@ -74,7 +74,7 @@ def train(callback: Any, progress: FitProgress) -> None:
     signal.setitimer(signal.ITIMER_REAL, 0.0005)
     batch = 0
     while time.monotonic() < end:
-        progress.look_due = 0.0  # each step is written, so that most alarms come while we write
+        progress.poll_due = 0.0  # each step is written, so that most alarms come while we write
         callback.on_train_batch_begin(batch)
         batch += 1
         if batch % 10 == 0:

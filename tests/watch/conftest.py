@@ -19,7 +19,7 @@ from jupyter_tfguard.metrics import Metric, Unit
 from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.record.recording import Recording
 from jupyter_tfguard.watch import live
-from jupyter_tfguard.watch.death import Death
+from jupyter_tfguard.watch.crash import Crash
 from jupyter_tfguard.watch.gpu_map import GpuMap
 from jupyter_tfguard.watch.live import LiveReader
 from jupyter_tfguard.watch.monitored import Kernel, MonitoredKernel
@@ -75,20 +75,20 @@ def start(made_groups: list[Path]) -> Iterator[Start]:
 
 
 class Watch:
-    """A watcher whose deaths are collected."""
+    """A watcher whose crashes are collected."""
 
     def __init__(self, recordings: Path) -> None:
-        self.deaths: queue.Queue[Death] = queue.Queue()
+        self.crashes: queue.Queue[Crash] = queue.Queue()
         self.gone: queue.Queue[MonitoredKernel] = queue.Queue()
-        self.watcher = Watcher(recordings, self.deaths.put, self.gone.put)
+        self.watcher = Watcher(recordings, self.crashes.put, self.gone.put)
 
     def begin(self, pid: int, **kernel: object) -> MonitoredKernel:
         monitored = self.watcher.watch(pid, Kernel("kernel-1", **kernel))  # type: ignore[arg-type]
         wait_until(lambda: monitored.before is not None)
         return monitored
 
-    def death(self) -> Death:
-        return self.deaths.get(timeout=DEADLINE_SECONDS)
+    def crash(self) -> Crash:
+        return self.crashes.get(timeout=DEADLINE_SECONDS)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Recordings carried to a remote data folder: whole, only what is new, once per death, and never waited for."""
+"""Recordings carried to a remote data folder: whole, only what is new, once per crash, and never waited for."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_a_copy_is_the_recording_after_any_number_of_records(rig: Rig) -> None:
         rig.recording.set_progress({"what": "fit", "step": count})
         rig.recording.folder.write_whole("stderr.0.txt", b"word %d\n" % count)
         wait_until(rig.same, f"the copy after {count} samples is another")
-    assert not (rig.copy / LOCK).exists()  # nobody holds it there: it would read as a death
+    assert not (rig.copy / LOCK).exists()  # nobody holds it there: it would read as a crash
 
 
 def test_a_death_is_reported_from_the_local_recording_and_once(rig: Rig) -> None:
@@ -109,7 +109,7 @@ def test_a_death_is_reported_from_the_local_recording_and_once(rig: Rig) -> None
     wait_until(rig.same, "no copy")
     rig.end()
     assert rig.copies.settle(rig.identity) == rig.recording.folder.path
-    wait_until(lambda: not rig.copy.exists(), "the copy of a reported death to go")
+    wait_until(lambda: not rig.copy.exists(), "the copy of a reported crash to go")
     rig.recording.close()
     assert len(list(each_orphan(rig.local, rig.remote))) == 1
     assert list(each_orphan(rig.local, rig.remote)) == []

@@ -1,4 +1,4 @@
-"""What a death keeps of the GPUs: the list from before it, the driver's word from after it, and rows that stay few."""
+"""What a crash keeps of the GPUs: the list from before it, the driver's word from after it, and rows that stay few."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ class TestEvents:
     def test_the_newest_hundred_of_ten_minutes_are_kept(
         self, helper: GpuHelper, data_folder: Path
     ) -> None:
-        run = helper._run = gpu_helper._Run()
+        run = helper._run = gpu_helper._HelperRun()
         now = time.time()
 
         def take(events: list[dict[str, float]]) -> list[float]:

@@ -172,18 +172,18 @@ class TestWhereProcessesCannotBeTold:
 class TestLookingAtProcesses:
     def test_one_that_uses_the_driver_is_read_once(self, machine: Machine) -> None:
         pid = machine.has(900_001)
-        assert machine.check.look(pid, 0.0) is Seen.GPU_USER
+        assert machine.check.poll(pid, 0.0) is Seen.GPU_USER
         machine.has(pid, NEITHER)
-        assert machine.check.look(pid, 100.0) is Seen.GPU_USER
+        assert machine.check.poll(pid, 100.0) is Seen.GPU_USER
 
     def test_one_that_does_not_is_read_again_rarely_and_believed_then(
         self, machine: Machine
     ) -> None:
         pid = machine.has(900_001, NEITHER)
-        assert machine.check.look(pid, 0.0) is Seen.OTHER
+        assert machine.check.poll(pid, 0.0) is Seen.OTHER
         machine.has(pid, CUDA)
-        assert machine.check.look(pid, 10.0) is Seen.OTHER
-        assert machine.check.look(pid, 31.0) is Seen.GPU_USER
+        assert machine.check.poll(pid, 10.0) is Seen.OTHER
+        assert machine.check.poll(pid, 31.0) is Seen.GPU_USER
 
 
 class TestGrowth:

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_tfguard.collectors.standstill import Wait, main_wait, thread_wait
+from jupyter_tfguard.collectors.process_activity import Wait, main_wait, thread_wait
 from jupyter_tfguard.record.stacks import HEADER_KEY
 from jupyter_tfguard.watch.gpu_helper import Gpus
+from jupyter_tfguard.watch.hang_detector import HangDetector
 from jupyter_tfguard.watch.hangs import take_stacks
 from jupyter_tfguard.watch.live import Live
 from jupyter_tfguard.watch.monitored import Kernel, MonitoredKernel
 from jupyter_tfguard.watch.process_handle import ProcessHandle
 from jupyter_tfguard.watch.shared_group import SharedGroups
-from jupyter_tfguard.watch.standstill import Standstill
 from jupyter_tfguard.watch.watcher import Watcher
 from tests.rigs.waiting import wait_until
 
@@ -40,7 +40,7 @@ class Bench:
         self.ask_runs_cell = lambda: self.runs_cell
         self.watcher = Watcher(
             recordings,
-            lambda death: None,
+            lambda crash: None,
             lambda gone: None,
             gpus=self._gpus,
             hang_seconds=HANG_SECONDS,
@@ -132,7 +132,7 @@ def test_a_forged_header_never_gets_a_signal_sent(
     (recording / "stacks.txt").write_text("old")
     (recording / "stacks.txt").chmod(0o600)
     header = {HEADER_KEY: {"signal": number, "thread": process.pid}}
-    assert take_stacks(handle.identity, recording, header, stands_still=True) == []
+    assert take_stacks(handle.identity, recording, header, hangs=True) == []
     assert process.poll() is None
     assert os.listdir(recording) == ["stacks.txt"]
     status = Path(f"/proc/{process.pid}/status").read_text()
@@ -162,10 +162,10 @@ def test_what_a_thread_of_the_machinery_did_is_no_work_when_it_ends(start: Start
     thread = int(process.stdout.readline())
     monitored = MonitoredKernel(process.pid, Kernel("k", runs_cell=lambda: True), SharedGroups())
     monitored.live = Live(header={HEADER_KEY: {"service_threads": [thread]}})
-    standstill = Standstill(monitored)
+    detector = HangDetector(monitored)
 
     def still() -> bool:
-        return standstill.look(gpu_works=False) is not None
+        return detector.poll(gpu_works=False) is not None
 
     wait_until(lambda: thread_wait(process.pid, thread) is Wait.OTHER, "the end of its work")
     wait_until(lambda: main_wait(process.pid) is Wait.LOCK and all(still() for _ in range(3)))

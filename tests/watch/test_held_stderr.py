@@ -16,7 +16,7 @@ import pytest
 
 from jupyter_tfguard.private_files import PrivateFolder
 from jupyter_tfguard.record.identity import ProcessIdentity
-from jupyter_tfguard.record.native_text import last_words
+from jupyter_tfguard.record.native_text import stderr_end
 from jupyter_tfguard.watch.held_stderr import HeldStderr
 from jupyter_tfguard.watch.live_feed import LiveFeed
 from jupyter_tfguard.watch.monitored import Kernel, MonitoredKernel
@@ -58,13 +58,13 @@ def program() -> Iterator[tuple[subprocess.Popen[bytes], ProcessIdentity, dict[s
 
 
 def finished(held: HeldStderr, recording: Path, child_seconds: float = 0.0) -> str:
-    """The text that is added to the recording after a death."""
-    before = last_words(PrivateFolder(recording))
+    """The text that is added to the recording after a crash."""
+    before = stderr_end(PrivateFolder(recording))
     held.finish(recording, child_seconds)
-    return last_words(PrivateFolder(recording))[len(before) :]
+    return stderr_end(PrivateFolder(recording))[len(before) :]
 
 
-def test_the_last_words_are_read_after_a_kill_and_a_child_then_ends(tmp_path: Path) -> None:
+def test_the_last_stderr_are_read_after_a_kill_and_a_child_then_ends(tmp_path: Path) -> None:
     held = HeldStderr()
     with program() as (process, identity, claimed):
         held.hold(identity, claimed)

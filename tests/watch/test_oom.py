@@ -46,7 +46,7 @@ Limited = Callable[[int], MemoryGroup]
 @pytest.fixture(params=["with the kernel log", "without the kernel log"])
 def log(request: pytest.FixtureRequest, watch: Watch) -> None:
     """Most users may not read the kernel's log."""
-    reader = watch.watcher._deaths.log
+    reader = watch.watcher._crashes.log
     if request.param == "without the kernel log":
         reader._give_up("not permitted")
     elif reader.reason is not None:
@@ -70,8 +70,8 @@ def test_an_oom_kill_is_proven_by_the_group_s_counters(
     process.stdin.flush()
     wait_until(lambda: not monitored.handle.is_running())
     watch.watcher.ended(monitored)
-    death = watch.death()
-    facts = death.facts
+    crash = watch.crash()
+    facts = crash.facts
     assert facts.exit is not None
     assert facts.exit.signal == "SIGKILL"
     assert facts.before is not None
@@ -89,11 +89,11 @@ def test_an_oom_kill_is_proven_by_the_group_s_counters(
         assert after.oom_count == 1
     column = facts.columns.index("process.rss_bytes")
     assert max(row[column] or 0 for row in facts.rows) > 100 * MIB
-    if death.system_log.readable:
-        assert any(f"Killed process {process.pid}" in line.text for line in death.system_log.lines)
-        assert all(abs(line.time - facts.died) < 30 for line in death.system_log.lines)
+    if crash.system_log.readable:
+        assert any(f"Killed process {process.pid}" in line.text for line in crash.system_log.lines)
+        assert all(abs(line.time - facts.died) < 30 for line in crash.system_log.lines)
     else:
-        assert death.system_log.reason
+        assert crash.system_log.reason
 
 
 def test_a_plain_kill_at_the_limit_leaves_the_counters_alone(
@@ -109,7 +109,7 @@ def test_a_plain_kill_at_the_limit_leaves_the_counters_alone(
     os.kill(process.pid, signal.SIGKILL)
     wait_until(lambda: not monitored.handle.is_running())
     watch.watcher.ended(monitored)
-    facts = watch.death().facts
+    facts = watch.crash().facts
     assert facts.before is not None
     assert facts.after is not None
     assert facts.after.groups[0].oom_kill_count == facts.before.groups[0].oom_kill_count == 0
@@ -130,17 +130,17 @@ def test_a_killed_child_is_reported_once_while_the_kernel_lives(
     assert process.stdin is not None
     process.stdin.write(b"go\n")
     process.stdin.flush()
-    death = watch.death()
-    facts = death.facts
+    crash = watch.crash()
+    facts = crash.facts
     assert facts.kernel_alive
     assert facts.exit is None
     assert facts.ended_children == (child,)
-    assert death.identity.pid == process.pid
+    assert crash.identity.pid == process.pid
     assert facts.before is not None
     assert facts.after is not None
     assert (facts.before.groups[0].oom_kill_count, facts.after.groups[0].oom_kill_count) == (0, 1)
     time.sleep(3)
-    assert watch.deaths.empty()
+    assert watch.crashes.empty()
     assert monitored.handle.is_running()
 
 
@@ -165,9 +165,9 @@ def test_a_neighbour_s_oom_kill_is_not_taken_for_a_child_s(
     quiet.stdin.close()  # its child ends in the same second, of its own accord
     quiet.stdin = None
     watch.watcher.ended(dying)
-    assert watch.death().identity.pid == greedy.pid
+    assert watch.crash().identity.pid == greedy.pid
     time.sleep(3)
-    assert watch.deaths.empty()
+    assert watch.crashes.empty()
 
 
 def _children(pid: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""Many kernels at once: descriptors, shared readings, the beat of the samples, bursts of deaths."""
+"""Many kernels at once: descriptors, shared readings, the beat of the samples, bursts of crashes."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ import pytest
 
 from jupyter_tfguard.collectors import resident
 from jupyter_tfguard.errors import SourceUnavailable
-from jupyter_tfguard.watch.death import Death
+from jupyter_tfguard.watch.crash import Crash
 from jupyter_tfguard.watch.live import Live
 from jupyter_tfguard.watch.monitored import Kernel
-from jupyter_tfguard.watch.polling import Sampler
+from jupyter_tfguard.watch.polling import SamplingThread
 from jupyter_tfguard.watch.watcher import Watcher
 from tests.rigs.waiting import DEADLINE_SECONDS, wait_until
 
@@ -78,7 +78,7 @@ def test_kernels_are_watched_without_pidfds(watch: Watch, stubs: Stubs) -> None:
     os.kill(victim.identity.pid, signal.SIGKILL)
     assert watch.gone.get(timeout=DEADLINE_SECONDS) is victim
     watch.watcher.ended(victim)
-    facts = watch.death().facts
+    facts = watch.crash().facts
     assert facts.exit is not None
     assert facts.exit.signal == "SIGKILL"
     assert facts.peak_bytes
@@ -107,7 +107,7 @@ class FakeMonitored:
 
 def test_of_200_kernels_the_busy_ones_are_sampled_ten_times_a_second_the_others_once() -> None:
     monitored_kernels: Any = tuple(FakeMonitored(number < 10) for number in range(200))
-    sampler = Sampler(lambda: monitored_kernels, lambda w: None, 0.1, 1.0)
+    sampler = SamplingThread(lambda: monitored_kernels, lambda w: None, 0.1, 1.0)
     sampler._known = set(monitored_kernels)
     now = 1000.0
     for _ in range(200):
@@ -122,11 +122,11 @@ def test_of_200_kernels_the_busy_ones_are_sampled_ten_times_a_second_the_others_
 
 def test_deaths_of_one_moment_are_all_handed_on(tmp_path: Path, stubs: Stubs) -> None:
     free = threading.Event()
-    seen: list[Death] = []
+    seen: list[Crash] = []
 
-    def receive(death: Death) -> None:
+    def receive(crash: Crash) -> None:
         free.wait(DEADLINE_SECONDS)
-        seen.append(death)
+        seen.append(crash)
 
     watcher = Watcher(tmp_path, receive, lambda monitored: None)
     monitored_kernels = [watcher.watch(pid, Kernel(str(pid))) for pid in stubs(40)]
@@ -141,7 +141,7 @@ def test_deaths_of_one_moment_are_all_handed_on(tmp_path: Path, stubs: Stubs) ->
     wait_until(lambda: len(os.listdir("/proc/self/fd")) <= kept - 80)
     free.set()
     wait_until(lambda: len(seen) == 40)
-    counts = Counter(death.identity for death in seen)
+    counts = Counter(crash.identity for crash in seen)
     assert set(counts.values()) == {1}
-    assert all(death.facts.exit.signal == "SIGKILL" for death in seen if death.facts.exit)
+    assert all(crash.facts.exit.signal == "SIGKILL" for crash in seen if crash.facts.exit)
     watcher.stop()

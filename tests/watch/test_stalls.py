@@ -58,7 +58,7 @@ class Bench:
         ):
             cpu, waited = self._works[thread]
             self._works[thread] = cpu + fraction * seconds, waited + int(hertz * seconds)
-        return self.stall.look(gpu_works=gpu_works)
+        return self.stall.poll(gpu_works=gpu_works)
 
     def shown_after(self, stacks: dict[str, list[Frame]], limit: float = 4000.0) -> float | None:
         """Seconds until the notice; None if there was none."""

@@ -14,7 +14,7 @@ import pytest
 
 from jupyter_tfguard.errors import SourceUnavailable
 from jupyter_tfguard.postmortem.capture import capture
-from jupyter_tfguard.watch.death import Death
+from jupyter_tfguard.watch.crash import Crash
 from jupyter_tfguard.watch.gpu_helper import GpuHelper
 from jupyter_tfguard.watch.history import OWN_COLUMNS, SHARED_COLUMNS
 from jupyter_tfguard.watch.monitored import Kernel
@@ -41,15 +41,15 @@ def test_a_death_is_handed_on_with_everything_seen(watch: Watch, start: Start) -
     process.send_signal(signal.SIGTERM)
     wait_until(lambda: not monitored.handle.is_running())
     watch.watcher.ended(monitored)
-    death = watch.death()
-    facts = death.facts
-    assert (death.kernel_id, death.kernel_name, death.notebook_path) == (
+    crash = watch.crash()
+    facts = crash.facts
+    assert (crash.kernel_id, crash.kernel_name, crash.notebook_path) == (
         "kernel-1",
         "python3",
         "a.ipynb",
     )
-    assert death.identity.pid == process.pid
-    assert death.recording.name == death.identity.folder_name
+    assert crash.identity.pid == process.pid
+    assert crash.recording.name == crash.identity.folder_name
     assert facts.exit is not None
     assert (facts.exit.signal, facts.kernel_alive) == ("SIGTERM", False)
     assert abs(facts.died - time.time()) < 5
@@ -76,7 +76,7 @@ def test_whether_the_host_ever_heard_of_it_is_kept(
     process.kill()
     wait_until(lambda: not monitored.handle.is_running())
     watch.watcher.ended(monitored)
-    assert watch.death().facts.answered is answered
+    assert watch.crash().facts.answered is answered
 
 
 @pytest.mark.parametrize(("number", "is_read"), [(signal.SIGBUS, True), (signal.SIGSEGV, False)])
@@ -88,7 +88,7 @@ def test_shared_memory_is_read_after_a_bus_error(
     process.send_signal(number)
     wait_until(lambda: not monitored.handle.is_running())
     watch.watcher.ended(monitored)
-    facts = watch.death().facts
+    facts = watch.crash().facts
     assert facts.exit is not None
     assert facts.exit.signal == number.name
     assert (facts.shared_memory is not None) is is_read
@@ -104,8 +104,8 @@ def test_the_size_of_the_other_kernels_is_kept_and_not_their_names(
     process.kill()
     wait_until(lambda: not monitored.handle.is_running())
     watch.watcher.ended(monitored)
-    death = watch.death()
-    bundle = capture(identity=death.identity, server=death.facts)
+    crash = watch.crash()
+    bundle = capture(identity=crash.identity, server=crash.facts)
     [size] = bundle["server"]["other_kernel_bytes"]
     assert size > MIB
     assert bundle["machine"]["cores"] >= 1
@@ -115,17 +115,17 @@ def test_the_size_of_the_other_kernels_is_kept_and_not_their_names(
 def test_a_death_before_the_gpus_were_read_says_so_and_not_what_our_reader_does(
     tmp_path: Path, start: Start
 ) -> None:
-    deaths: queue.Queue[Death] = queue.Queue()
+    crashes: queue.Queue[Crash] = queue.Queue()
     reader = GpuHelper()  # nobody has asked it yet: it is still "starting"
-    watcher = Watcher(tmp_path, deaths.put, lambda monitored: None, gpus=reader.read)
+    watcher = Watcher(tmp_path, crashes.put, lambda monitored: None, gpus=reader.read)
     process = start(WAIT)
     monitored = watcher.watch(process.pid, Kernel("k"))
     process.kill()
     wait_until(lambda: not monitored.handle.is_running())
     watcher.ended(monitored)
-    death = deaths.get(timeout=DEADLINE_SECONDS)
+    crash = crashes.get(timeout=DEADLINE_SECONDS)
     watcher.stop()
-    assert death.facts.unavailable["NVML"] == "not read yet when the kernel ended"
+    assert crash.facts.unavailable["NVML"] == "not read yet when the kernel ended"
 
 
 def test_the_last_sample_is_near_the_true_peak(watch: Watch, start: Start) -> None:
@@ -135,7 +135,7 @@ def test_the_last_sample_is_near_the_true_peak(watch: Watch, start: Start) -> No
     process.kill()
     wait_until(lambda: not monitored.handle.is_running())
     watch.watcher.ended(monitored)
-    facts = watch.death().facts
+    facts = watch.crash().facts
     column = facts.columns.index("process.rss_bytes")
     seen = [row[column] for row in facts.rows]
     assert None not in seen
@@ -165,7 +165,7 @@ def test_vanished_children_are_named(watch: Watch, start: Start) -> None:
     wait_until(lambda: not monitored.handle.is_running())
     wait_until(lambda: not is_running(child))
     watch.watcher.ended(monitored)
-    assert watch.death().facts.ended_children == (child,)
+    assert watch.crash().facts.ended_children == (child,)
 
 
 def test_the_return_code_is_the_last_resort(
@@ -177,7 +177,7 @@ def test_the_return_code_is_the_last_resort(
     process.kill()
     wait_until(lambda: not monitored.handle.is_running())
     watch.watcher.ended(monitored, returncode=lambda: -9)
-    exit_facts = watch.death().facts.exit
+    exit_facts = watch.crash().facts.exit
     assert exit_facts is not None
     assert (exit_facts.signal, exit_facts.how) == ("SIGKILL", "returncode")
 
@@ -187,7 +187,7 @@ def test_a_zombie_can_be_watched_and_reported(watch: Watch) -> None:
     wait_until(lambda: not is_running(process.pid))
     monitored = watch.watcher.watch(process.pid, Kernel("k"))
     watch.watcher.ended(monitored)
-    facts = watch.death().facts
+    facts = watch.crash().facts
     assert facts.exit is not None
     assert facts.exit.code == 0
     assert facts.rows == ()
@@ -215,8 +215,8 @@ def test_a_failing_receiver_does_not_stop_the_next_report(
 ) -> None:
     seen = []
 
-    def receive(death: object) -> None:
-        seen.append(death)
+    def receive(crash: object) -> None:
+        seen.append(crash)
         raise RuntimeError("disk full")
 
     watcher = Watcher(tmp_path, receive, lambda monitored: None)

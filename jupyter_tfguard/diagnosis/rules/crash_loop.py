@@ -35,7 +35,7 @@ def crash_loop(seen: Evidence) -> Finding | None:
     """
     if seen.kernel_alive or seen.cause is None or seen.cause in _NO_LOOP:
         return None
-    same = itertools.takewhile(lambda death: death[1] == seen.cause, seen.earlier_deaths)
+    same = itertools.takewhile(lambda crash: crash[1] == seen.cause, seen.earlier_deaths)
     row = [when for when, _ in same if seen.died - when < _WITHIN_SECONDS]
     count = len(row) + 1
     if count < _FEWEST:

@@ -11,7 +11,7 @@ from ..activity import last_fit
 from ..evidence import Evidence
 from ..finding import Confidence, Finding, Source
 from ..gpus import Gpu
-from ..growth import Growth, Per, matters, steady_growth
+from ..leak import Leak, Per, matters, steady_growth
 from ..memory_advice import gpu_leak_advice
 from ..rule import rule
 
@@ -40,7 +40,7 @@ def _room(gpu: Gpu) -> float | None:
     return None if total is None or not used else max(0.0, total - used[-1][1])
 
 
-def _finding(gpu: Gpu, found: Growth) -> Finding:
+def _finding(gpu: Gpu, found: Leak) -> Finding:
     room, total = _room(gpu), gpu.memory_total_bytes
     left = None if room is None else found.left(room)
     slope = human_bytes(found.trend.slope)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ... import growth_words as words
+from ... import growth_texts as words
 from ...batch_place import IN_ARGUMENT, BatchPlace
 from ...units import human_bytes
 from ..activity import last_fit

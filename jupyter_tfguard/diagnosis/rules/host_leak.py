@@ -10,7 +10,7 @@ from __future__ import annotations
 from ...units import human_bytes
 from ..evidence import Evidence
 from ..finding import Confidence, Finding
-from ..growth import Growth, Per, room_bytes
+from ..leak import Leak, Per, room_bytes
 from ..memory import near_limit, peak_fact
 from ..memory_advice import leak_advice
 from ..rule import rule
@@ -44,7 +44,7 @@ def host_leak(seen: Evidence) -> Finding | None:
     )
 
 
-def _outlook(seen: Evidence, found: Growth) -> str:
+def _outlook(seen: Evidence, found: Leak) -> str:
     limit = seen.memory_limit()
     if limit is None:
         return ""

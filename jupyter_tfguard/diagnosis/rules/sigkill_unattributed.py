@@ -6,7 +6,7 @@ from ...units import human_bytes
 from ..ending import exit_fact, text_evidence
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
-from ..memory import near_limit, peak_chips, peak_fact, use_at_death
+from ..memory import near_limit, peak_chips, peak_fact, use_at_crash
 from ..rule import rule
 
 _SEARCH = Advice(
@@ -55,7 +55,7 @@ def sigkill_unattributed(seen: Evidence) -> Finding | None:
     near, limit = near_limit(seen), seen.memory_limit()
     if near is not None and limit is not None:
         high = "High memory use fits a memory daemon" if near else "Memory use was low"
-        senders += f" {high}: {human_bytes(use_at_death(seen))} of {limit.text()}."
+        senders += f" {high}: {human_bytes(use_at_crash(seen))} of {limit.text()}."
     return Finding(
         text.confidence if text else Confidence.CERTAIN if ruled_out else Confidence.LIKELY,
         title=f"{seen.who} was killed with SIGKILL; the sender is unknown.",

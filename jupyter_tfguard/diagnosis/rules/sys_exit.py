@@ -8,7 +8,7 @@ from __future__ import annotations
 from ...decode import number_of
 from ...record.facts import QUIT, UNASKED
 from ..activity import last_cell
-from ..ending import exit_fact, last_words, sure, text_evidence
+from ..ending import exit_fact, stderr_end, sure, text_evidence
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..rule import rule
@@ -76,7 +76,7 @@ def sys_exit(seen: Evidence) -> Finding | None:
         Confidence.POSSIBLE if seen.verdict is not None or handled else sure(seen),
         title=f"The kernel process ended itself with exit code {code}{where}.",
         short_title=f"Ended itself, exit code {code}",
-        because=(exit_fact(seen), *last_words(seen)),
+        because=(exit_fact(seen), *stderr_end(seen)),
         against=(doubt,) if handled else (),
         advice=(
             Advice(
@@ -104,7 +104,7 @@ def _unasked(seen: Evidence, where: str) -> Finding:
         Confidence.LIKELY,
         title=f"The kernel's event loop ended{where}, although nothing had asked the kernel to end.",
         short_title="Event loop ended",
-        because=(mark, *stopped, *status, *last_words(seen)),
+        because=(mark, *stopped, *status, *stderr_end(seen)),
         advice=(
             Advice(
                 "Do not stop the kernel's event loop, and let no KeyboardInterrupt or MemoryError leave a task.",

@@ -13,7 +13,7 @@ from ..ending import text_evidence
 from ..evidence import Evidence
 from ..finding import Advice, Finding
 from ..rule import rule
-from ..table_words import WITHOUT_TEXT, WORDS, Words
+from ..table_texts import WITHOUT_TEXT, WORDS, Words
 
 _MESSAGE_LIMIT = 300
 

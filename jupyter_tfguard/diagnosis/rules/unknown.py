@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ...units import human_bytes
-from ..ending import exit_fact, last_words, stack_facts, text_evidence
+from ..ending import exit_fact, stack_facts, stderr_end, text_evidence
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..memory import (
@@ -13,7 +13,7 @@ from ..memory import (
     near_limit,
     peak_chips,
     peak_fact,
-    use_at_death,
+    use_at_crash,
 )
 from ..memory_advice import memory_advice
 from ..rule import rule
@@ -57,12 +57,12 @@ def unknown(seen: Evidence) -> Finding | None:
         title = "The kernel ended after the program that had started it."
     else:
         title = "The kernel ended without recording a reason, as after SIGKILL or os._exit()."
-    because = [exit_fact(seen), *stack_facts(seen), *last_words(seen)]
+    because = [exit_fact(seen), *stack_facts(seen), *stderr_end(seen)]
     if seen.outlived_starter:
         text = "The process that had started the kernel ended first; most kernels then exit on their own"
         because.append(Fact(Source.KERNEL, text))
     if near is not None:
-        used = f"{human_bytes(use_at_death(seen))} of {near.text()} was in use"
+        used = f"{human_bytes(use_at_crash(seen))} of {near.text()} was in use"
         because.append(Fact(memory_source(seen), used))
     peak = peak_fact(seen)
     if peak is not None:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from ... import growth_words as words
+from ... import growth_texts as words
 from ...config import load_settings
 from ...diagnosis.catalog import table
 from ...kernelspecs.found import FoundSpec, kernel_specs

@@ -10,7 +10,7 @@ from ..environment import DRIVER_LIBRARY, INSTALL_DRIVER, Environment
 from ..libraries import Library, find_libraries
 
 NAME = "NVIDIA driver"
-_LOOK = 'nvidia-smi || sudo dmesg | grep -iE "nvrm|xid"'
+_COMMANDS = 'nvidia-smi || sudo dmesg | grep -iE "nvrm|xid"'
 
 
 def check(machine: Environment) -> CheckResult | None:
@@ -70,11 +70,11 @@ def _no_answer(machine: Environment) -> CheckResult | None:
         return None  # the architecture check reports it: nothing else needs that library
     if answer.reason is not None:
         return CheckResult(
-            NAME, Status.UNKNOWN, f"{answer.reason}; TensorFlow may get the same error", _LOOK
+            NAME, Status.UNKNOWN, f"{answer.reason}; TensorFlow may get the same error", _COMMANDS
         )
     if not answer.gpus:
         text = "the driver answers but lists no GPU: the GPU fell off the bus or did not start"
-        return CheckResult(NAME, Status.PROBLEM, text, _LOOK)
+        return CheckResult(NAME, Status.PROBLEM, text, _COMMANDS)
     return None
 
 

@@ -1,6 +1,6 @@
 """Lets processes that carry the real recorder die in many ways, each just after its last native words:
 
-    python tests/rigs/last_words.py --count N --seed S [--jobs J] [--dir FOLDER] [--unwatched] [--json]
+    python tests/rigs/late_stderr.py --count N --seed S [--jobs J] [--dir FOLDER] [--unwatched] [--json]
 
 prints ``{"deaths", "lost_words", "lost_stacks", "wrong_deaths", "by_kind", ...}``. Each process is forked from a warm one
 and starts the recording, the stderr tail and the files of fatal signals as a kernel does; the rig holds its pipe as a watcher
@@ -198,7 +198,7 @@ def _stacks(kind: Kind, contents: RecordingContents) -> dict[str, Any]:
     return {}
 
 
-class LastWords:
+class LateStderr:
     """The work of the rig.
 
     Args:
@@ -263,7 +263,7 @@ def main() -> int:
     parser.add_argument("--dir", help="where the recordings lie; default: the temporary folder")
     chosen = parser.parse_args()
     totals = long_run(
-        LastWords(chosen.seed, chosen.dir, watched=not chosen.unwatched),
+        LateStderr(chosen.seed, chosen.dir, watched=not chosen.unwatched),
         chosen.count,
         piece=100,
         jobs=chosen.jobs,

@@ -40,7 +40,7 @@ async def test_a_killed_kernel_makes_one_report_one_event_and_one_plain_line(
     assert crash["pid"] == pid
     assert crash["kernel_alive"] is False
     assert crash["unread"] is True
-    # The restarted kernel is a new process and no second death.
+    # The restarted kernel is a new process and no second crash.
     await wait_until_async(lambda: new_pid(server, kernel_id, pid), "the restarted kernel")
     await wait_until_async(lambda: server.is_ready(kernel_id), "its guard")
     crashes = matches("crashes", await server.get("crashes"))["crashes"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from jupyter_tfguard.batch_place import BatchPlace
-from jupyter_tfguard.guard.beside_words import runs_on_text
+from jupyter_tfguard.guard.beside_texts import runs_on_text
 from jupyter_tfguard.guard.children import Child
 from jupyter_tfguard.guard.saving import Saving
 from jupyter_tfguard.guard.snapshot import Snapshot
-from jupyter_tfguard.guard.stops import Cell, Stops
-from jupyter_tfguard.guard.words import SWITCH_OFF, CellFacts, Moment, stop_lines
+from jupyter_tfguard.guard.stop_texts import SWITCH_OFF, CellFacts, StopMoment, stop_lines
+from jupyter_tfguard.guard.stops import Stops, WatchedCell
 from jupyter_tfguard.kept_data import Holder, Kept
 from jupyter_tfguard.memory.limits import Limit, LimitKind
 from jupyter_tfguard.units import GIB, MIB
@@ -41,7 +41,7 @@ def test_it_says_what_was_left_what_took_it_and_what_to_change() -> None:
 def test_a_request_is_named_where_there_was_one(wanted_bytes: int, words: str) -> None:
     # The limit can be exceeded for a moment, by memory of the OS kernel.
     seen = Snapshot(trip_count=1, trip_available_bytes=-MIB, last_refused_bytes=wanted_bytes)
-    stop = Stops(lambda added: CellFacts(), lambda: LIMIT).reached(seen, Cell(4 * GIB))
+    stop = Stops(lambda added: CellFacts(), lambda: LIMIT).reached(seen, WatchedCell(4 * GIB))
     assert words in stop.text
 
 
@@ -90,20 +90,20 @@ def test_the_step_of_a_training_loop_is_named() -> None:
 def test_growth_in_worker_processes_is_not_blamed_on_the_batch_or_the_variables() -> None:
     arrays = [{"name": "images", "bytes": GIB}]
     facts = CellFacts(arrays=arrays, fit="fit", batch_size=8)
-    found = stop_lines(facts, LIMIT, MIB, GIB, moment=Moment(WORKERS), is_first=False)
+    found = stop_lines(facts, LIMIT, MIB, GIB, moment=StopMoment(WORKERS), is_first=False)
     assert "2 child processes hold 1.17 GiB" in found[1]
     assert "the largest (worker, process 12) 800 MiB" in found[1]
     assert "images" not in found[1]
     assert "fewer workers" in found[2]
     assert "batch" not in found[2]
     # Pools that hold little are not the cause.
-    small = Moment([Child(12, "worker", 40 * MIB)])
+    small = StopMoment([Child(12, "worker", 40 * MIB)])
     found = stop_lines(facts, LIMIT, MIB, GIB, moment=small, is_first=False)
     assert "worker" not in "".join(found)
 
 
 def test_a_program_that_fills_is_named_with_its_process() -> None:
-    moment = Moment([Child(77, "python3 fill.py", GIB)])
+    moment = StopMoment([Child(77, "python3 fill.py", GIB)])
     found = stop_lines(CellFacts(), LIMIT, MIB, GIB, moment=moment, is_first=False)
     assert "A child process (python3 fill.py, process 77) holds 1.00 GiB" in found[1]
     assert "!kill 77" in found[2]
@@ -112,11 +112,11 @@ def test_a_program_that_fills_is_named_with_its_process() -> None:
 def test_the_cell_never_added_more_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     # The sampler counts a page that a child shares twice.
     seen = Snapshot(trip_count=1, trip_available_bytes=50 * MIB, trip_added_bytes=3 * GIB)
-    stop = Stops(lambda added: CellFacts(), lambda: LIMIT).reached(seen, Cell(2 * GIB))
+    stop = Stops(lambda added: CellFacts(), lambda: LIMIT).reached(seen, WatchedCell(2 * GIB))
     assert "This cell added 1.95 GiB." in stop.text
     monkeypatch.setattr("jupyter_tfguard.guard.stops.children_of", lambda pid: WORKERS)
     stop = Stops(lambda added: CellFacts(), lambda: LIMIT).reached(
-        seen, Cell(2 * GIB, available_bytes=1536 * MIB)
+        seen, WatchedCell(2 * GIB, available_bytes=1536 * MIB)
     )
     assert "This cell added 1.45 GiB." in stop.text
 
@@ -132,7 +132,7 @@ def test_predict_is_advised_to_write_pieces() -> None:
 
 def test_what_still_runs_is_said_instead_of_a_promise() -> None:
     stops = Stops(lambda added: CellFacts(), lambda: LIMIT)
-    raised = MemoryError(stops.reached(Snapshot(), Cell(2 * GIB)).text)
+    raised = MemoryError(stops.reached(Snapshot(), WatchedCell(2 * GIB)).text)
     assert "as they were" in str(raised)
     stops.runs_on(raised, runs_on_text(["a", "b"], 1))
     assert "2 threads (a, b) and 1 process that this cell started still run" in str(raised)
@@ -143,7 +143,7 @@ def test_what_still_runs_is_said_instead_of_a_promise() -> None:
 
 def test_a_save_that_was_stopped_is_named_with_what_else_holds_the_memory() -> None:
     saving = Saving("model.save", "/work/m.keras", True)
-    moment = Moment(saving=saving)
+    moment = StopMoment(saving=saving)
     found = stop_lines(CellFacts(), LIMIT, MIB, GIB, moment=moment, is_first=False)[2]
     assert "/work/m.keras is incomplete now" in found
     assert "save_weights" in found

@@ -14,7 +14,7 @@ from .python_stacks import cell_frame
 
 _UNKNOWN_OUTSIDE = "a file, a connection or a child process"
 _DISK = "a disk or a network file system"
-# Keys are names of collectors.standstill.Wait, as written in the bundle.
+# Keys are names of collectors.process_activity.Wait, as written in the bundle.
 _WAITS = {
     "lock": "waiting for a lock, without a timeout",
     "lock, with a timeout": "waiting for a lock repeatedly, with a timeout",
@@ -69,7 +69,7 @@ class ForkedChild:
 
 
 @dataclass(frozen=True)
-class Standstill:
+class SeenHang:
     """One hang.
 
     Attributes:
@@ -162,7 +162,7 @@ class Standstill:
 
 
 def wait_text(wait: str) -> str | None:
-    """``waiting for a lock``: readable text for a name of :class:`~..collectors.standstill.Wait`; None for other names."""
+    """``waiting for a lock``: readable text for a name of :class:`~..collectors.process_activity.Wait`; None for other names."""
     return _WAITS.get(wait)
 
 
@@ -183,7 +183,7 @@ def _frames(
     return tuple((feeding(stacks) if waits else None) or main)
 
 
-def standstill_of(bundle: dict[str, Any]) -> Standstill | None:
+def hang_of(bundle: dict[str, Any]) -> SeenHang | None:
     """The hang that the server recorded in the bundle; None when there was none."""
     seen = dict_of(dict_of(bundle.get("server")).get("hang"))
     since = number_of(seen.get("since"))
@@ -195,7 +195,7 @@ def standstill_of(bundle: dict[str, Any]) -> Standstill | None:
     lines = lines_of(seen.get("stacks"))[:_STACK_LINES_LIMIT]
     stacks = stacks_of(lines)
     main = text_of(seen.get("main_thread")) or ""
-    return Standstill(
+    return SeenHang(
         seconds=died - since,
         noticed=number_of(seen.get("noticed")) or died,
         wait=text_of(seen.get("wait")) or "",

@@ -12,13 +12,13 @@ import time
 from dataclasses import dataclass
 
 from ..collectors.process import descendants
-from ..collectors.standstill import (
-    Doing,
+from ..collectors.process_activity import (
+    ProcessActivity,
     Wait,
     cpu_seconds,
-    doing,
     is_fork,
     main_wait,
+    process_activity,
     runs_program,
     started,
 )
@@ -41,7 +41,7 @@ _HARD_WAITS = (Wait.LOCK, Wait.STOPPED, Wait.DISK)
 
 
 @dataclass(frozen=True)
-class Stillness:
+class Waiting:
     """What a hanging kernel waits for. `in_fit`: a fit, evaluate, predict or training loop is running."""
 
     wait: Wait
@@ -49,7 +49,7 @@ class Stillness:
     forks: tuple[Fork, ...]
 
 
-class Standstill:
+class HangDetector:
     """Follows one kernel.
 
     Args:
@@ -63,7 +63,7 @@ class Standstill:
         self._monitored = monitored
         self._position: object = None
         self._cpu: tuple[float, float] | None = None
-        self._doing: tuple[float, tuple[int, ...], Doing] | None = None
+        self._activity: tuple[float, tuple[int, ...], ProcessActivity] | None = None
         self._moved_at = time.monotonic()
         self.since = time.time()
 
@@ -80,7 +80,7 @@ class Standstill:
         """Seconds since the last observed progress."""
         return time.monotonic() - self._moved_at
 
-    def look(self, *, gpu_works: bool) -> Stillness | None:
+    def poll(self, *, gpu_works: bool) -> Waiting | None:
         """Poll once; what the kernel waits for, or None if it makes or may make progress, or has ended."""
         found = None
         try:
@@ -102,14 +102,14 @@ class Standstill:
             return True
         return cpu - before[1] > _BUSY_CPU_FRACTION * (now - before[0])
 
-    def _stillness(self) -> Stillness | None:
+    def _stillness(self) -> Waiting | None:
         now, children = (
             time.monotonic(),
             descendants(self._pid),
         )  # the monitored kernel's list may be seconds old
         quiet = service_threads(self._monitored.live.header)
-        done, before = doing(self._pid, children, quiet), self._doing
-        self._doing = (now, children, done)
+        done, before = process_activity(self._pid, children, quiet), self._activity
+        self._activity = (now, children, done)
         training = self._monitored.live.training
         in_training = bool(training and training["active"])
         # Only a fit is known to be over: a cell may do something else after its own loop.
@@ -128,12 +128,14 @@ class Standstill:
         if wait is Wait.OTHER and not in_fit and any(map(runs_program, {*children} - {*forks})):
             return None  # another program does the work, possibly on another machine
         boot = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
-        return Stillness(
+        return Waiting(
             wait, in_training, tuple(Fork(c, boot + started(c), waits[c].value) for c in forks)
         )
 
 
-def _worked(before: Doing, now: Doing, seconds: float, *, in_fit: bool, guarded: bool) -> bool:
+def _worked(
+    before: ProcessActivity, now: ProcessActivity, seconds: float, *, in_fit: bool, guarded: bool
+) -> bool:
     fraction = _STILL_CPU_FRACTION if guarded else _STILL_CPU_FRACTION_UNKNOWN
     if now.threads != before.threads:  # a thread was started or has ended
         return True

@@ -1,4 +1,4 @@
-"""What is said of a death from two readings of its group; what is unknown stays so."""
+"""What is said of a crash from two readings of its group; what is unknown stays so."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from jupyter_tfguard.record.facts import Counters, ExitFacts, GroupCounters, ServerFacts
 from jupyter_tfguard.watch.child_kill import ChildKill, ChildKillDetector
-from jupyter_tfguard.watch.death import of_child, of_kernel
+from jupyter_tfguard.watch.crash import of_child, of_kernel
 
 pytestmark = pytest.mark.quick
 
@@ -41,7 +41,7 @@ def test_of_a_pool_whose_workers_are_killed_again_and_again_one_kill_a_minute_is
     found = []
     for second in range(150):
         group = GroupCounters("/kernel", 2, own=True, oom_kill_count=second // 3)
-        detector.look(Counters(float(second), (group,)), (ended,))
+        detector.poll(Counters(float(second), (group,)), (ended,))
         kill = detector.take(second + 0.5)
         found += [] if kill is None else [kill.time]
     assert found == [3.0, 63.0, 123.0]
@@ -52,7 +52,7 @@ def test_a_victim_that_is_still_ending_is_known_when_another_child_is_gone() -> 
     ended, ending = 1 << 22, os.getpid()
     for second, kills in enumerate((0, 1)):
         group = GroupCounters("/kernel", 2, own=True, oom_kill_count=kills)
-        detector.look(Counters(float(second), (group,)), (ended, ending))
+        detector.poll(Counters(float(second), (group,)), (ended, ending))
     kill = detector.take(3.0)
     assert kill is not None
     assert (kill.ended, kill.known) == ((ended,), {ended, ending})

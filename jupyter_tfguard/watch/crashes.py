@@ -17,7 +17,7 @@ from ..collectors.shared_memory import shared_memory
 from ..record.facts import ExitFacts, ServerFacts, SharedMemory, SystemLog, SystemLogLine
 from ..shield import shielded
 from .child_kill import ChildKill
-from .death import Death, of_child, of_kernel
+from .crash import Crash, of_child, of_kernel
 from .gpu_facts import gpu_facts, wait_for_word
 from .gpu_helper import Gpus
 from .gpu_map import GpuMap
@@ -42,12 +42,12 @@ class _Kill:
     died: float
 
 
-class Deaths:
+class Crashes:
     """Collects and reports crashes for the watcher.
 
     Args:
         recordings: Folder of the kernels' recordings.
-        on_death: Called in the thread, one crash at a time.
+        on_crash: Called in the thread, one crash at a time.
         gpus: State of the GPUs, recorded with a crash.
         gpu_map: GPU memory per kernel.
 
@@ -58,12 +58,12 @@ class Deaths:
     def __init__(
         self,
         recordings: Path,
-        on_death: Callable[[Death], None],
+        on_crash: Callable[[Crash], None],
         gpus: Callable[[], Gpus],
         gpu_map: GpuMap,
     ) -> None:
         self._recordings = recordings
-        self._on_death = on_death
+        self._on_crash = on_crash
         self._gpus = gpus
         self._gpu_map = gpu_map
         self.log = SystemLogReader()
@@ -101,7 +101,7 @@ class Deaths:
         if ended is not None and ended.signal == "SIGKILL" and not asked:
             self._kills.append(_Kill(monitored.group.path, died))
 
-        def gather() -> Death:
+        def gather() -> Crash:
             # Before stderr is read: what the resource tracker removes earlier, it has already complained about there.
             shared = shared_memory()
             after = monitored.group.read_now()
@@ -121,7 +121,7 @@ class Deaths:
             before = facts.before.time if facts.before else died
             # The OOM killer counts first and writes then.
             written = noticed + _LOG_WAIT_SECONDS
-            return self._death(monitored, facts, self._system_log(min(before, died), written))
+            return self._crash(monitored, facts, self._system_log(min(before, died), written))
 
         submitted = self._submit(gather)
         if submitted is None:
@@ -146,14 +146,14 @@ class Deaths:
             return
         facts = of_child(monitored.seen(kill.time), kill, ended)
         facts = replace(facts, other_kernel_bytes=other_kernel_bytes)
-        death = self._death(monitored, self._with_gpus(monitored, facts), log)
+        crash = self._crash(monitored, self._with_gpus(monitored, facts), log)
 
-        self._submit(lambda: death)
+        self._submit(lambda: crash)
 
-    def _submit(self, gather: Callable[[], Death]) -> Future[None] | None:
+    def _submit(self, gather: Callable[[], Crash]) -> Future[None] | None:
         def run() -> None:
             with shielded("reporting a crash"):
-                self._on_death(gather())
+                self._on_crash(gather())
 
         try:
             return self._thread.submit(run)
@@ -179,9 +179,9 @@ class Deaths:
             found = gpu_facts(self._gpu_map, monitored, facts.died)
         return replace(facts, gpus=found)
 
-    def _death(self, monitored: MonitoredKernel, facts: ServerFacts, log: SystemLog) -> Death:
+    def _crash(self, monitored: MonitoredKernel, facts: ServerFacts, log: SystemLog) -> Crash:
         kernel = monitored.kernel
-        return Death(
+        return Crash(
             identity=monitored.identity,
             kernel_id=kernel.kernel_id,
             kernel_name=kernel.kernel_name,

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from jupyter_tfguard.private_files import PrivateFolder
-from jupyter_tfguard.record.last_words import POSITION, finish, wait_for_lock, wait_until_finished
-from jupyter_tfguard.record.native_text import last_words
+from jupyter_tfguard.record.late_stderr import POSITION, finish, wait_for_lock, wait_until_finished
+from jupyter_tfguard.record.native_text import stderr_end
 from tests.conftest import without_pytest
 from tests.rigs.waiting import DEADLINE_SECONDS, wait_until
 
@@ -27,11 +27,11 @@ HEAD = """
 import ctypes, os, signal, subprocess, sys, time
 from pathlib import Path
 from jupyter_tfguard.private_files import PrivateFolder
-from jupyter_tfguard.record.last_words_helper import LastWordsHelper
+from jupyter_tfguard.record.late_stderr_helper import LateStderrHelper
 from jupyter_tfguard.record.stderr_tail import StderrTail
 tail = StderrTail(PrivateFolder(Path(sys.argv[1])), print)
 tail.start()
-helper = LastWordsHelper(Path(sys.argv[1]), tail.shared, print)
+helper = LateStderrHelper(Path(sys.argv[1]), tail.shared, print)
 helper.start()
 helper.begin()
 helper._thread.join()
@@ -72,7 +72,7 @@ def test_the_rest_of_file_and_pipe_is_forwarded_and_recorded_once(tmp_path: Path
     for _ in range(2):
         finish(opened, source, position, terminal.target)
     assert terminal.text() == b"not sent\nleft in the pipe\n"
-    assert last_words(folder) == "sent not sent\nleft in the pipe\n"
+    assert stderr_end(folder) == "sent not sent\nleft in the pipe\n"
     for descriptor in (position, source, target, opened):
         os.close(descriptor)
     terminal.close()
@@ -101,7 +101,7 @@ def test_text_is_recorded_where_nobody_reads_what_is_forwarded(tmp_path: Path) -
         while True:
             os.write(terminal.target, b"x" * 4096)
     finish(opened, source, -1, terminal.target)
-    assert last_words(PrivateFolder(tmp_path)) == "left in the pipe\n"
+    assert stderr_end(PrivateFolder(tmp_path)) == "left in the pipe\n"
     finish(None, source, -1, -1)
     for descriptor in (source, target, opened):
         os.close(descriptor)
@@ -141,7 +141,7 @@ def test_nothing_is_lost_or_repeated_while_the_gil_is_held(tmp_path: Path, end: 
     assert ran.returncode < 0
     assert ran.stdout == ""
     assert ran.stderr == LINES
-    assert last_words(PrivateFolder(tmp_path)) == LINES
+    assert stderr_end(PrivateFolder(tmp_path)) == LINES
 
 
 @pytest.mark.parametrize("flags", [os.O_APPEND, 0], ids=["appended", "written"])
@@ -188,9 +188,9 @@ def test_a_helper_that_cannot_start_is_reported(tmp_path: Path) -> None:
     ran = run(
         tmp_path,
         """
-        from jupyter_tfguard.record import last_words_helper
-        last_words_helper._COMMAND = ("/none/sh",)
-        other = LastWordsHelper(Path(sys.argv[1]), tail.shared, print)
+        from jupyter_tfguard.record import late_stderr_helper
+        late_stderr_helper._COMMAND = ("/none/sh",)
+        other = LateStderrHelper(Path(sys.argv[1]), tail.shared, print)
         other.start()
         other.begin()
         other._thread.join()

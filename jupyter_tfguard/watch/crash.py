@@ -12,7 +12,7 @@ from .process_handle import is_running
 
 
 @dataclass(frozen=True)
-class Death:
+class Crash:
     """The end of a kernel, or of a child of a running kernel (``facts.kernel_alive``).
 
     Attributes:

@@ -10,15 +10,15 @@ from ..decode import dict_of, number_of, whole_of
 from ..units import human_bytes, human_seconds
 from .activity import last_cell, last_fit
 from .catalog.native_aborts import heap_damage
-from .ending import TextEvidence, ending_chips, exit_fact, last_words, stack_facts, sure
+from .ending import TextEvidence, ending_chips, exit_fact, stack_facts, stderr_end, sure
 from .evidence import Evidence
 from .finding import Confidence, Fact, Source, quoted
-from .framework_words import build_words, driver_words, forked_words
+from .framework_texts import build_words, driver_words, forked_words
 from .gpu_stack import cudnn_package
 from .line_sizes import readable
 from .os_log import KILLS, MEMORY, STORAGE, runs_python
+from .package_texts import caller_words, misfit_words, package_words
 from .python_stacks import endless, own_stacks
-from .stack_words import caller_words, misfit_words, package_words
 from .verdict import native_text_is_old
 
 # module compiled against ABI version 0x1000009 but this version of numpy is 0x2000000
@@ -225,7 +225,7 @@ def _seen(seen: Evidence, confidence: Confidence, *facts: Fact) -> TextEvidence 
 def _illegal_instruction(seen: Evidence) -> TextEvidence | None:
     if seen.kernel_alive or seen.first_signal != "SIGILL":
         return None
-    return _seen(seen, sure(seen), exit_fact(seen), *stack_facts(seen), *last_words(seen))
+    return _seen(seen, sure(seen), exit_fact(seen), *stack_facts(seen), *stderr_end(seen))
 
 
 def _shared_memory(seen: Evidence) -> TextEvidence | None:
@@ -356,7 +356,7 @@ def _crashed(seen: Evidence) -> TextEvidence | None:
     if seen.kernel_alive or seen.first_signal not in ("SIGSEGV", "SIGBUS"):
         return None
     confidence = Confidence.LIKELY if _left_no_stack(seen) else sure(seen)
-    return _seen(seen, confidence, exit_fact(seen), *stack_facts(seen), *last_words(seen))
+    return _seen(seen, confidence, exit_fact(seen), *stack_facts(seen), *stderr_end(seen))
 
 
 def _terminated(seen: Evidence) -> TextEvidence | None:

@@ -1,4 +1,4 @@
-"""How old the counters may be that a death is judged by."""
+"""How old the counters may be that a crash is judged by."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def test_counters_from_before_a_kernel_are_not_its_own(start: Start) -> None:
     if first.group.path is None:
         pytest.skip("no memory group is visible here")
     host = HostCollector().collect()
-    first.group.look(host)
+    first.group.poll(host)
     second = MonitoredKernel(start(SLEEP).pid, Kernel("second"), groups)
     assert second.group is first.group
     for tick in range(3):
         assert second.sample(tick, host)
     assert second.before is None
-    second.group.look(host)
+    second.group.poll(host)
     for tick in range(3, 6):
         assert second.sample(tick, host)
     assert second.before is second.group.counters

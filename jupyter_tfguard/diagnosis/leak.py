@@ -74,7 +74,7 @@ class Epochs(Protocol):
 
 
 @dataclass(frozen=True)
-class Growth:
+class Leak:
     """Memory that rises steadily.
 
     Attributes:
@@ -116,7 +116,7 @@ class Growth:
         return f"about {self.per.count_text(found[0])}"
 
 
-def host_growth(seen: Observed) -> Growth | None:
+def host_growth(seen: Observed) -> Leak | None:
     """Growth of the kernel's host memory; None when it did not rise steadily, or too little to matter."""
     points = seen.timeline("process.rss_bytes")
     curve = _kept(seen, [(p.time, p.lowest) for p in points if p.lowest > 0])
@@ -130,7 +130,7 @@ def host_growth(seen: Observed) -> Growth | None:
 
 def steady_growth(
     seen: Observed, curve: Curve, *, host: bool = True, source: Source = Source.KERNEL
-) -> Growth | None:
+) -> Leak | None:
     """The growth of a curve of (Unix seconds, bytes), per epoch, fit, run or minute, depending on the journal.
 
     Args:
@@ -141,7 +141,7 @@ def steady_growth(
     curve = [(when, size) for when, size in curve if when < end and size < _LARGEST_BYTES]
     ends = epoch_ends(seen)
     if found := grown(_at_epochs(seen, ends, curve)):
-        return Growth(Per.EPOCH, found, f"{ends[-1].number - ends[0].number + 1} epochs", source)
+        return Leak(Per.EPOCH, found, f"{ends[-1].number - ends[0].number + 1} epochs", source)
     for per, moments, what in (
         (Per.FIT, fit_starts(seen), "fits"),
         (Per.RUN, cell_runs(seen), "runs of"),
@@ -150,13 +150,11 @@ def steady_growth(
         if found := grown(sizes):
             over = f"{len(moments)} {what}" + (f" {moments[-1].name}" if per is Per.RUN else "")
             models = FittedModels.of(fit_events(seen)) if per is Per.FIT else None
-            return Growth(per, found, over, source, models)
+            return Leak(per, found, over, source, models)
     return None if ends else _by_time(seen, curve, source)
 
 
-def matters(
-    found: Growth, limit_bytes: float | None, room: float | None, fit: Epochs | None
-) -> bool:
+def matters(found: Leak, limit_bytes: float | None, room: float | None, fit: Epochs | None) -> bool:
     """True if the growth used a large part of the limit, or would use the rest before the fit ends.
 
     Args:
@@ -215,7 +213,7 @@ def _at_curve(moments: list[Moment], curve: Curve) -> Curve:
     return found
 
 
-def _by_time(seen: Observed, curve: Curve, source: Source) -> Growth | None:
+def _by_time(seen: Observed, curve: Curve, source: Source) -> Leak | None:
     """Growth per minute within one long-running cell, for which no epochs, fits or runs were recorded."""
     cell = last_cell(seen)
     if cell is None or not cell.running or cell.started is None:
@@ -232,7 +230,7 @@ def _by_time(seen: Observed, curve: Curve, source: Source) -> Growth | None:
     found = trend([(n * width / 60, parts[n]) for n in sorted(parts) if n >= WARM_UP])
     if found is None or not found.is_steady_growth:
         return None
-    return Growth(Per.MINUTE, found, human_seconds(seconds), source)
+    return Leak(Per.MINUTE, found, human_seconds(seconds), source)
 
 
 def _kept(seen: Observed, curve: Curve) -> Curve:

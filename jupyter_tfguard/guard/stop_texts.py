@@ -58,7 +58,7 @@ class CellFacts(NamedTuple):
     was_full: bool = False
 
 
-class Moment(NamedTuple):
+class StopMoment(NamedTuple):
     """What was seen at the moment of a stop.
 
     Attributes:
@@ -76,7 +76,7 @@ def stop_lines(
     left_bytes: int,
     added_bytes: int,
     *,
-    moment: Moment | None = None,
+    moment: StopMoment | None = None,
     wanted_bytes: int | None = None,
     is_first: bool,
 ) -> tuple[str, ...]:
@@ -91,7 +91,7 @@ def stop_lines(
         wanted_bytes: Size of a single request, if that was more than `left_bytes`.
         is_first: Whether this is the first stop in this kernel.
     """
-    moment = moment or Moment()
+    moment = moment or StopMoment()
     asked = "" if wanted_bytes is None else f"it asked for {human_bytes(wanted_bytes)}, and "
     lines = [
         f"tfguard stopped this cell before the system would have ended the kernel: {asked}{human_bytes(max(0, left_bytes))} "
@@ -120,7 +120,7 @@ def refusal_lines(
     left_bytes: int,
     wanted_bytes: int,
     *,
-    moment: Moment | None = None,
+    moment: StopMoment | None = None,
     is_first: bool,
 ) -> tuple[str, ...]:
     """The sentences below the traceback of a cell whose single request was too large, a line each.
@@ -134,17 +134,17 @@ def refusal_lines(
     """
     lines = [
         f"tfguard refused {human_bytes(wanted_bytes)}: {human_bytes(max(0, left_bytes))} of {limit.text()} "
-        f"were left, and the system would have ended the kernel. {_advice(facts, moment or Moment())}"
+        f"were left, and the system would have ended the kernel. {_advice(facts, moment or StopMoment())}"
     ]
     return (*lines, SWITCH_OFF) if is_first else tuple(lines)
 
 
-def _is_in_children(moment: Moment, added_bytes: int | None) -> bool:
+def _is_in_children(moment: StopMoment, added_bytes: int | None) -> bool:
     held = sum(one.bytes for one in moment.children)
     return bool(added_bytes) and held >= _CHILDREN_FRACTION * (added_bytes or 0)
 
 
-def _advice(facts: CellFacts, moment: Moment, added_bytes: int | None = None) -> str:
+def _advice(facts: CellFacts, moment: StopMoment, added_bytes: int | None = None) -> str:
     """What to change.
 
     Args:

@@ -47,7 +47,7 @@ _CALLS = {
 }
 
 
-class Doing(NamedTuple):
+class ProcessActivity(NamedTuple):
     """Total activity of a process and its descendants; the difference of two readings is the activity in between.
 
     Only some threads of the process are counted, see :func:`doing`. The counts of a thread are lost when it ends, so
@@ -71,7 +71,9 @@ class Doing(NamedTuple):
     switch_counts: dict[int, int]
 
 
-def doing(pid: int, children: Collection[int], without_threads: Collection[int]) -> Doing:
+def process_activity(
+    pid: int, children: Collection[int], without_threads: Collection[int]
+) -> ProcessActivity:
     """Total activity of this process and these descendants so far.
 
     Args:
@@ -98,7 +100,7 @@ def doing(pid: int, children: Collection[int], without_threads: Collection[int])
             cpu, faults = cpu + seconds, faults + more_faults
             moved += _moved(f"/proc/{child}")
             switches |= _thread_switches(child, _threads(child))
-    return Doing(frozenset(counted), cpu, moved, faults, main, switches)
+    return ProcessActivity(frozenset(counted), cpu, moved, faults, main, switches)
 
 
 def cpu_seconds(pid: int) -> float:

@@ -1,4 +1,4 @@
-"""Starts and dismisses the helper process that forwards a kernel's last words after its end (``last_words.py``).
+"""Starts and dismisses the helper process that forwards the end of a kernel's stderr after its crash (``late_stderr.py``).
 
 For kernels without a watcher: nbclient, papermill, consoles. The helper is in a session of its own, so that Ctrl-C and the end
 of a terminal do not end it first, and it is no child of the kernel, because user code may wait for its children or count them.
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..threads import background_thread
-from . import last_words
+from . import late_stderr
 from .own_descriptors import OwnDescriptors
 
 # The shell ends at once, so the program is a child of process 1, or of a process that adopts orphans.
@@ -27,7 +27,7 @@ _LATER_SECONDS = 2.0  # the kernel has started by then
 _KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH")
 
 
-class LastWordsHelper:
+class LateStderrHelper:
     """The helper process of this kernel, from :meth:`start` to :meth:`stop`.
 
     Args:
@@ -77,12 +77,12 @@ class LastWordsHelper:
         """Start it now, unless it was started: a cell may end the kernel at once."""
         with self._lock:
             if self._passed and not self._begun.is_set():
-                program = (sys.executable, "-I", "-S", last_words.__file__)
+                program = (sys.executable, "-I", "-S", late_stderr.__file__)
                 folder = -1
                 try:
                     # Locked here, so that a reader waits also if the kernel ends before the helper has started.
                     folder = os.open(self._folder, os.O_RDONLY | os.O_CLOEXEC)
-                    last_words.try_lock(folder)
+                    late_stderr.try_lock(folder)
                     passed = (folder, *self._passed)
                     self._process = subprocess.Popen(
                         [*_COMMAND, *program, *map(str, passed)],
@@ -122,7 +122,7 @@ class LastWordsHelper:
         if self._lifeline >= 0 and os.getpid() == self._pid:
             with contextlib.suppress(OSError):
                 self._own.check(self._lifeline)
-                os.write(self._lifeline, last_words.DISMISS)
+                os.write(self._lifeline, late_stderr.DISMISS)
         self._own.close_all()
 
     def leave_child(self) -> None:

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from jupyter_tfguard.collectors.standstill import (
+from jupyter_tfguard.collectors.process_activity import (
     Wait,
     catches,
-    doing,
     is_fork,
     main_wait,
+    process_activity,
     runs_program,
 )
 from tests.rigs.waiting import wait_until
@@ -79,13 +79,20 @@ def test_work_of_process_and_child_is_counted_and_that_of_its_own_threads_left_o
     tasks = f"/proc/{process.pid}/task"
     wait_until(lambda: len(os.listdir(tasks)) == 2)
     worker = next(int(name) for name in os.listdir(tasks) if int(name) != process.pid)
-    still, all_of_it = doing(process.pid, (), (worker,)), doing(process.pid, (), ())
-    parent = doing(os.getpid(), (process.pid,), ())
-    wait_until(lambda: doing(process.pid, (), ()).cpu_seconds > all_of_it.cpu_seconds + 0.1)
-    wait_until(
-        lambda: doing(os.getpid(), (process.pid,), ()).cpu_seconds > parent.cpu_seconds + 0.1
+    still, all_of_it = (
+        process_activity(process.pid, (), (worker,)),
+        process_activity(process.pid, (), ()),
     )
-    assert doing(process.pid, (), (worker,)).cpu_seconds < still.cpu_seconds + 0.05
+    parent = process_activity(os.getpid(), (process.pid,), ())
+    wait_until(
+        lambda: process_activity(process.pid, (), ()).cpu_seconds > all_of_it.cpu_seconds + 0.1
+    )
+    wait_until(
+        lambda: (
+            process_activity(os.getpid(), (process.pid,), ()).cpu_seconds > parent.cpu_seconds + 0.1
+        )
+    )
+    assert process_activity(process.pid, (), (worker,)).cpu_seconds < still.cpu_seconds + 0.05
 
 
 WRITER = """\
@@ -107,9 +114,14 @@ def test_bytes_of_a_thread_that_is_left_out_are_not_counted(start: Start) -> Non
     process = start(WRITER)
     wait_until(lambda: len(os.listdir(f"/proc/{process.pid}/task")) > 1)
     [worker] = (t for t in map(int, os.listdir(f"/proc/{process.pid}/task")) if t != process.pid)
-    before, everything = doing(process.pid, (), (worker,)), doing(process.pid, (), ())
-    wait_until(lambda: doing(process.pid, (), ()).moved_bytes > everything.moved_bytes + 20_000)
-    now = doing(process.pid, (), (worker,))
+    before, everything = (
+        process_activity(process.pid, (), (worker,)),
+        process_activity(process.pid, (), ()),
+    )
+    wait_until(
+        lambda: process_activity(process.pid, (), ()).moved_bytes > everything.moved_bytes + 20_000
+    )
+    now = process_activity(process.pid, (), (worker,))
     assert now.threads == before.threads == {process.pid}
     assert now.moved_bytes <= before.moved_bytes + 4096
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.kernel.rig import GuardedKernel
 from tests.rigs.deaths import kinds
-from tests.rigs.last_words import ended_as
+from tests.rigs.late_stderr import ended_as
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="deaths of Linux")
 

@@ -17,7 +17,7 @@ from tests.rigs.deaths import kinds
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the rig is for Linux")
 
 ROOT = Path(__file__).parents[2]
-RIG = ROOT / "tests" / "rigs" / "last_words.py"
+RIG = ROOT / "tests" / "rigs" / "late_stderr.py"
 
 
 def run(*command: str | Path) -> tuple[int, dict[str, Any]]:
