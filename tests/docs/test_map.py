@@ -31,7 +31,7 @@ def test_the_map_names_every_module_and_room_and_nothing_else() -> None:
     rows = [
         line.strip().split("  ")[0].split()
         for line in package_part.splitlines()
-        if line.startswith("  ")
+        if re.match(r"  \S", line)
     ]
     named = {name.rstrip("/") for row in rows for name in row}
     there = {path.name for path in PACKAGE.iterdir()} - BUILT
