@@ -190,9 +190,14 @@ def test_texts_of_the_front_end_are_plain_english() -> None:
 
 
 def sentences_of_docs() -> Iterable[Sentence]:
-    """Lines of the README, the pages and the Markdown cells of the notebooks, without code."""
+    """Lines of the documents of the project and of the Markdown cells of the notebooks, without code."""
     folder = ROOT / "notebooks"
-    found = [ROOT / "README.md", *folder.rglob("*.md"), *folder.rglob("*.ipynb")]
+    found = [
+        *ROOT.glob("*.md"),
+        ROOT / "jupyter_tfguard/record/FORMAT.md",
+        *folder.rglob("*.md"),
+        *folder.rglob("*.ipynb"),
+    ]
     for path in found:
         if "_build" in path.parts or path.parent.name == ".ipynb_checkpoints":
             continue
@@ -209,5 +214,5 @@ def blank(code: re.Match[str]) -> str:
 
 
 @pytest.mark.quick
-def test_readme_and_guides_are_plain_english() -> None:
+def test_documents_are_plain_english() -> None:
     assert not_plain(sentences_of_docs()) == []
