@@ -6,14 +6,15 @@ another batch size take them from here: refusal, stop, report, estimate.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from .decode import dict_of
 
 _NAME_LIMIT = 60
 
 
-class BatchPlace(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class BatchPlace:
     """The place in the user's code that decides the batch size.
 
     Attributes:

@@ -5,12 +5,12 @@ A value of the wrong type, or beyond the bounds below, is unknown: None. ``decod
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import json
 import types
 import typing
 from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Annotated, Any, TypeVar
 
 from .units import is_known
@@ -46,7 +46,7 @@ def whole_of(value: object) -> int | None:
 
 
 def size_of(value: object) -> int | None:
-    """The number of bytes; None for anything that cannot be one, such as 1.5 or -1."""
+    """A size or count; None for anything that cannot be one, such as 1.5 or -1."""
     found = whole_of(value)
     return found if found is not None and found == value and found >= 0 else None
 
@@ -82,35 +82,41 @@ def lines_of(value: object) -> list[str]:
 def decode(cls: type[_T], value: object) -> _T | None:
     """An instance of a dataclass; keys that it does not have are ignored.
 
-    A wrong field is None if its type allows None, else its default. Without a default, the whole is unknown. The types
-    may be ``int``, ``float``, ``str``, ``bool``, dataclasses, ``tuple[X, ...]``, ``dict[str, Any]`` and ``Any``. With
-    ``Annotated``, a number is the limit of a text or of a tuple, and a function reads the value.
+    A wrong field is None if its type allows None, else its default, else empty if it is a tuple or dictionary. A wrong field of
+    another type makes the whole unknown. The types may be ``int``, ``float``, ``str``, ``bool``, dataclasses,
+    ``tuple[X, ...]``, ``dict[str, Any]`` and ``Any``. With ``Annotated``, a number is the limit of a text or of a tuple, and a
+    function reads the value.
     """
     if not isinstance(value, dict):
         return None
     kind: Any = cls
     found = {}
-    for name, read, or_none, has_default in _fields(kind):
+    for name, read, otherwise in _fields(kind):
         known = read(value.get(name))
-        if known is None and not or_none:
-            if has_default:
-                continue
-            return None
+        if known is None:
+            if otherwise is None:
+                return None
+            known = otherwise()
         found[name] = known
     return cls(**found)
 
 
 @functools.cache
-def _fields(cls: type) -> list[tuple[str, _Read, bool, bool]]:
-    """Name, reader, whether None is allowed, and whether it has a default."""
+def _fields(cls: type) -> list[tuple[str, _Read, Callable[[], Any] | None]]:
+    """Name, reader, and what a wrong value is read as; None if the whole is unknown then."""
     hints = typing.get_type_hints(cls, include_extras=True)
-    found = []
-    for field in dataclasses.fields(cls):
-        hint = hints[field.name]
-        defaults = (field.default, field.default_factory)
-        has_default = any(one is not dataclasses.MISSING for one in defaults)
-        found.append((field.name, _reader(hint), _allows_none(hint), has_default))
-    return found
+    return [(one.name, _reader(hints[one.name]), _otherwise(one, hints)) for one in fields(cls)]
+
+
+def _otherwise(one: Field[Any], hints: Mapping[str, Any]) -> Callable[[], Any] | None:
+    hint = hints[one.name]
+    if typing.get_origin(hint) is Annotated:
+        hint = typing.get_args(hint)[0]
+    if hint is Any or types.NoneType in typing.get_args(hint):
+        return lambda: None
+    if one.default is not MISSING:
+        return lambda: one.default
+    return typing.get_origin(hint) if typing.get_origin(hint) in (tuple, dict) else None
 
 
 def _reader(hint: Any, limit: Any = None) -> _Read:
@@ -122,17 +128,11 @@ def _reader(hint: Any, limit: Any = None) -> _Read:
         return _reader(kind, limit)
     if origin is tuple:
         return functools.partial(_tuple, _reader(inner[0]), limit or LIST_LIMIT)
-    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+    if isinstance(hint, type) and is_dataclass(hint):
         return functools.partial(decode, hint)
     if hint is str:
         return functools.partial(text_of, limit=limit or TEXT_LIMIT)
     return _READERS[origin or hint]
-
-
-def _allows_none(hint: Any) -> bool:
-    if typing.get_origin(hint) is Annotated:
-        hint = typing.get_args(hint)[0]
-    return hint is Any or types.NoneType in typing.get_args(hint)
 
 
 def _tuple(read: _Read, limit: int, value: object) -> tuple[Any, ...] | None:

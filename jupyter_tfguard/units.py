@@ -82,3 +82,8 @@ def parse_kib(text: str) -> int:
     if unit.strip() not in ("kB", ""):
         raise ValueError(f"not a size in kB: {text!r}")
     return int(number) * KIB
+
+
+def out_of(unit: str, number: int, total: int | None) -> str:
+    """``epoch 3 of 10``; ``epoch 3`` if the total is not known."""
+    return f"{unit} {number} of {total}" if total else f"{unit} {number}"

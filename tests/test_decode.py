@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import pytest
@@ -36,15 +36,15 @@ class Whole:
     seconds: float | None
     ok: bool | None
     head: Annotated[str | None, 3]
+    logs: dict[str, Any]
     label: str = "none"
     parts: tuple[Part, ...] = ()
     shape: tuple[int, ...] | None = None
     few: Annotated[tuple[int, ...], 2] = ()
     part: Part | None = None
-    logs: dict[str, Any] = field(default_factory=dict)
 
 
-UNKNOWN = Whole(None, None, None, None)
+UNKNOWN = Whole(None, None, None, None, {})
 
 
 def test_known_fields_are_read_and_unknown_keys_are_ignored() -> None:
@@ -66,7 +66,7 @@ def test_known_fields_are_read_and_unknown_keys_are_ignored() -> None:
     )
     parts = (Part("a", None),)
     logs = {"loss": float("inf")}
-    assert read == Whole(3, 1, False, "abc", "of a fit", parts, (8, 3), (1, 2), Part("b", 7), logs)
+    assert read == Whole(3, 1, False, "abc", logs, "of a fit", parts, (8, 3), (1, 2), Part("b", 7))
 
 
 def test_nothing_is_known_of_an_empty_object() -> None:
@@ -82,11 +82,11 @@ def test_what_is_no_object_is_unknown(junk: object) -> None:
 @pytest.mark.parametrize("junk", JUNK, ids=repr)
 def test_a_wrong_field_is_unknown_and_spoils_no_other(junk: object) -> None:
     for name in ("count", "seconds"):
-        assert decode(Whole, {name: junk, "head": "a"}) == Whole(None, None, None, "a")
+        assert decode(Whole, {name: junk, "head": "a"}) == Whole(None, None, None, "a", {})
     if junk != "x":
         for name in ("head", "label", "part"):
             assert decode(Whole, {name: junk, "ok": junk is True}) == Whole(
-                None, None, junk is True, None
+                None, None, junk is True, None, {}
             )
     if junk != []:
         for name in ("parts", "shape", "few"):
@@ -100,7 +100,7 @@ def test_bounds() -> None:
     assert size_of(-1) is None
     assert text_of("\ud800a") == "?a"
     long = decode(Whole, {"label": "x" * 10_000, "shape": [1] * 10_000})
-    assert long == Whole(None, None, None, None, "x" * TEXT_LIMIT, shape=(1,) * LIST_LIMIT)
+    assert long == Whole(None, None, None, None, {}, "x" * TEXT_LIMIT, shape=(1,) * LIST_LIMIT)
 
 
 @pytest.mark.parametrize("text", [b"", None, b"[]", b"{", b"\xff", b"[" * 100_000, "1"])

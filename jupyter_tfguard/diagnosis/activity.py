@@ -5,14 +5,14 @@ Repeated events, such as epochs and runs of a cell, are in moments.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields, replace
 
 from ..batch_place import IN_ARGUMENT, BatchPlace
-from ..decode import dict_of, number_of, text_of, whole_of
+from ..decode import decode, number_of
 from ..kept_data import Kept
-from ..record.facts import LOOP
+from ..record.events import LOOP, CellEnd, CellStart, EpochEnd, FitEnd, FitReady, FitStart
+from ..record.fit_progress import RecordedProgress
+from ..units import out_of
 from .observed import Observed
 
 
@@ -80,94 +80,78 @@ class Fit:
         """``epoch 1 of 10, step 3 of 5``; None before the first step."""
         parts = []
         if self.epoch and self.what == "fit":
-            parts.append(
-                f"epoch {self.epoch} of {self.epochs}" if self.epochs else f"epoch {self.epoch}"
-            )
+            parts.append(out_of("epoch", self.epoch, self.epochs))
         if self.step:
-            parts.append(f"step {self.step} of {self.steps}" if self.steps else f"step {self.step}")
+            parts.append(out_of("step", self.step, self.steps))
         return ", ".join(parts) or None
 
 
 def last_cell(seen: Observed) -> Cell | None:
     """The running cell, or else the last one that ended; None when the journal names none."""
-    start: dict[str, Any] | None = None
+    start: CellStart | None = None
     running = False
     for event in seen.journal:
-        if event.get("kind") == "cell_start":
+        if isinstance(event, CellStart):
             start, running = event, True
-        elif event.get("kind") == "cell_end":
+        elif isinstance(event, CellEnd):
             running = False
     if start is None:
         return None
-    head = start.get("head")
     return Cell(
-        execution_count=whole_of(start.get("execution_count")),
-        head=head if isinstance(head, str) and head.strip() else None,
-        started=number_of(start.get("t")),
-        rss_bytes=whole_of(start.get("rss_bytes")),
+        execution_count=start.execution_count,
+        head=start.head if (start.head or "").strip() else None,
+        started=start.time,
+        rss_bytes=start.rss_bytes,
         running=running,
-        peak_bytes=whole_of(start.get("peak_bytes")),
-        cell_id=text_of(start.get("cell_id")),
+        peak_bytes=start.peak_bytes,
+        cell_id=start.cell_id,
     )
 
 
 def last_fit(seen: Observed) -> Fit | None:
     """The running fit, evaluate, predict or training loop, or None. A finished one does not explain a crash."""
-    running: dict[object, dict[str, Any]] = {}  # the newest last; a loop may call evaluate
+    running: dict[int | None, FitStart] = {}  # the newest last; a loop may call evaluate
     for event in seen.journal:
-        kind = event.get("kind")
-        fit_id = whole_of(event.get("fit_id"))
-        if kind == "fit_start":
-            is_loop = event.get("what") == LOOP
-            running = {
-                k: one for k, one in running.items() if one.get("what") == LOOP and not is_loop
-            }
-            running[fit_id] = dict(event)
-        elif kind == "fit_ready" and fit_id in running:
-            known = {
-                k: v
-                for k, v in event.items()
-                if v is not None and k not in ("n", "t", "m", "kind", "rss_bytes")
-            }
-            running[fit_id] |= known
-        elif kind == "fit_end":
-            running.pop(fit_id, None)
+        if isinstance(event, FitStart):
+            is_loop = event.what == LOOP
+            running = {k: one for k, one in running.items() if one.what == LOOP and not is_loop}
+            running[event.fit_id] = event
+        elif isinstance(event, FitReady) and event.fit_id in running:
+            running[event.fit_id] = _with(running[event.fit_id], event)
+        elif isinstance(event, FitEnd):
+            running.pop(event.fit_id, None)
     if not running:
         return None
     start = list(running.values())[-1]
-    progress = (seen.kernel or {}).get("progress")
-    if not isinstance(progress, dict) or progress.get("fit_id") != start.get("fit_id"):
-        progress = {}
-    both = start | {k: v for k, v in progress.items() if v is not None}
-    shape = both.get("batch_shape")
+    progress = decode(RecordedProgress, (seen.kernel or {}).get("progress"))
+    if progress is not None and progress.fit_id != start.fit_id:
+        progress = None
+    start = start if progress is None else _with(start, progress)
     return Fit(
-        what=str(both.get("what") or "fit"),
-        model_name=text_of(both.get("model_name")),
-        parameter_count=whole_of(both.get("parameter_count")),
-        optimizer=text_of(both.get("optimizer")),
-        batch_size=whole_of(both.get("batch_size")),
-        batch_shape=tuple(int(n) for n in shape if whole_of(n) is not None)
-        if isinstance(shape, list)
-        else None,
-        batch_dtype=text_of(both.get("batch_dtype")),
-        epochs=whole_of(both.get("epochs")),
-        epoch=whole_of(progress.get("epoch")),
-        steps=whole_of(both.get("steps")),
-        step=whole_of(progress.get("step")),
-        started=number_of(start.get("t")),
-        rss_bytes=whole_of(start.get("rss_bytes")),
+        what=start.what or "fit",
+        model_name=start.model_name,
+        parameter_count=start.parameter_count,
+        optimizer=start.optimizer,
+        batch_size=start.batch_size,
+        batch_shape=start.batch_shape,
+        batch_dtype=start.batch_dtype,
+        epochs=start.epochs,
+        epoch=None if progress is None else progress.epoch,
+        steps=start.steps,
+        step=None if progress is None else progress.step,
+        started=start.time,
+        rss_bytes=start.rss_bytes,
         running=True,
-        kept_data=tuple(_kept_data(start.get("kept_data"))),
-        batch_place=BatchPlace.of(start.get("batch_place")),
+        kept_data=start.kept_data,
+        batch_place=start.batch_place,
     )
 
 
-def _kept_data(recorded: object) -> Iterator[Kept]:
-    for one in recorded if isinstance(recorded, list) else []:
-        kept = dict_of(one)
-        text, size = text_of(kept.get("text")), whole_of(kept.get("size_bytes"))
-        if text is not None and size is not None:
-            yield Kept(text[:300], size)
+def _with(start: FitStart, newer: FitReady | RecordedProgress) -> FitStart:
+    """The start of a fit with what is known newer about it."""
+    names = {one.name for one in fields(start)} - {"time", "monotonic"}
+    known = {one.name: getattr(newer, one.name) for one in fields(newer) if one.name in names}
+    return replace(start, **{name: value for name, value in known.items() if value is not None})
 
 
 def where(seen: Observed) -> str | None:
@@ -186,29 +170,21 @@ def where(seen: Observed) -> str | None:
 
 def largest_arrays(seen: Observed) -> list[tuple[str, int]]:
     """(name, bytes) of the largest top-level arrays at the end of the last finished cell, largest first."""
-    for event in reversed(list(seen.journal)):
-        arrays = event.get("arrays")
-        if event.get("kind") == "cell_end" and isinstance(arrays, list):
-            pairs = [
-                (str(a.get("name"))[:80], size)
-                for a in arrays
-                if isinstance(a, dict) and (size := whole_of(a.get("bytes"))) is not None
-            ]
-            return sorted(pairs, key=lambda pair: -pair[1])
+    for event in reversed(seen.journal):
+        if isinstance(event, CellEnd) and event.arrays is not None:
+            return sorted(((a.name, a.bytes) for a in event.arrays), key=lambda pair: -pair[1])
     return []
 
 
 def metrics_by_epoch(seen: Observed) -> list[tuple[int, dict[str, float]]]:
     """(epoch, logs) of the last fit that finished an epoch, in order."""
-    found: dict[Any, list[tuple[int, dict[str, float]]]] = {}
-    last: Any = None
+    found: dict[int | None, list[tuple[int, dict[str, float]]]] = {}
+    last: int | None = None
     for event in seen.journal:
-        epoch, logs = whole_of(event.get("epoch")), event.get("logs")
-        if event.get("kind") == "epoch_end" and epoch is not None and isinstance(logs, dict):
-            given_id = event.get("fit_id")
-            last = given_id if isinstance(given_id, (int, str)) else None
-            numbers = {str(k): float(v) for k, v in logs.items() if _is_loss(v)}
-            found.setdefault(last, []).append((epoch, numbers))
+        if isinstance(event, EpochEnd) and event.epoch is not None and event.logs is not None:
+            last = event.fit_id
+            numbers = {str(k): float(v) for k, v in event.logs.items() if _is_loss(v)}
+            found.setdefault(last, []).append((event.epoch, numbers))
     return found.get(last, [])
 
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os.path
 from dataclasses import dataclass
-from typing import Any
 
-from ..decode import dict_of, number_of, text_of, whole_of
-from ..record.facts import LOOP
+from ..decode import dict_of, number_of
+from ..record.events import LOOP, CheckpointWritten, EpochEnd, FitReady, FitStart
 from ..redact import REDACTED
 from .evidence import Evidence
 
 _BACKUP = "BackupAndRestore"
 _OURS = "tfguard"  # the guard itself, when it stopped a fit
-_PATH_LIMIT = 4096
 # File systems take timestamps from a clock that advances once per millisecond at most.
 _SAME_SECONDS = 0.0005
 _LATER_SECONDS = 5.0
@@ -48,22 +46,21 @@ def last_checkpoint(seen: Evidence) -> Checkpoint | None:
     epoch: int | None = None
     epochs: int | None = None
     for event in seen.journal:
-        kind = event.get("kind")
-        if kind == "fit_start":
-            epoch, epochs = None, None
-        if kind in ("fit_start", "fit_ready"):
-            epochs = whole_of(event.get("epochs")) or epochs
-        elif kind == "epoch_end":
-            epoch = whole_of(event.get("epoch"))
-        elif kind == "checkpoint" and (path := text_of(event.get("path"))):
+        if isinstance(event, FitStart):
+            epoch, epochs = None, event.epochs
+        elif isinstance(event, FitReady):
+            epochs = event.epochs or epochs
+        elif isinstance(event, EpochEnd):
+            epoch = event.epoch
+        elif isinstance(event, CheckpointWritten) and event.path:
             found = Checkpoint(
-                path[:_PATH_LIMIT],
-                number_of(event.get("written")),
-                text_of(event.get("by")),
-                _weights_only(event, path),
+                event.path,
+                event.written,
+                event.by,
+                _weights_only(event),
                 epoch,
                 epochs,
-                event.get("what") == LOOP,
+                event.what == LOOP,
             )
     return found
 
@@ -83,14 +80,12 @@ def doubt(seen: Evidence, checkpoint: Checkpoint) -> str | None:
     return "The file was being written again just before the kernel ended, and may be incomplete. Check that it loads."
 
 
-def _weights_only(event: dict[str, Any], path: str) -> bool | None:
+def _weights_only(event: CheckpointWritten) -> bool | None:
     """The file name takes precedence: Keras 3 uses a different suffix for each kind."""
-    if path.endswith(".weights.h5"):
-        return True
-    if path.endswith(".keras"):
-        return False
-    recorded = event.get("weights_only")
-    return recorded if isinstance(recorded, bool) else None
+    path = event.path or ""
+    if path.endswith((".weights.h5", ".keras")):
+        return path.endswith(".h5")
+    return event.weights_only
 
 
 def resume_code(seen: Evidence, checkpoint: Checkpoint) -> str | None:

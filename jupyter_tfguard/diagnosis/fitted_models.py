@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from ..decode import whole_of
+from ..record.events import FitStart
 
 FIELDS = ("model_number", "models_alive", "session_cleared", "jit_compile")
 OWN_PROCESS = "Run each fit in its own process, or build the model once and reset its weights."
@@ -32,21 +31,17 @@ class FittedModels:
     is_xla: bool = False
 
     @classmethod
-    def of(cls, starts: Sequence[Mapping[str, Any]]) -> FittedModels | None:
-        """From the events ``fit_start``; None if these do not name their models.
-
-        Args:
-            starts: Oldest first. A notebook can write anything into them.
-        """
-        numbers = {number for one in starts if (number := whole_of(one.get("model_number")))}
+    def of(cls, starts: Sequence[FitStart]) -> FittedModels | None:
+        """From the starts of the fits, oldest first; None if these do not name their models."""
+        numbers = {one.model_number for one in starts if one.model_number}
         if not numbers:
             return None
         return cls(
             len(numbers),
             len(starts),
-            whole_of(starts[-1].get("models_alive")),
-            any(one.get("session_cleared") is True for one in starts[1:]),
-            starts[-1].get("jit_compile") is True,
+            starts[-1].models_alive,
+            any(one.session_cleared for one in starts[1:]),
+            bool(starts[-1].jit_compile),
         )
 
     @property

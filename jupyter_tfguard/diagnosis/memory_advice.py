@@ -99,10 +99,10 @@ def _pipeline_advice(seen: Evidence) -> list[Advice]:
     added = peak - fit.rss_bytes
     return [
         Advice(
-            f"Let the data pipeline keep less in memory: {human_bytes(size)} in one step.",
-            f"{text} Memory grew by {human_bytes(added)} in this {fit.name}.",
+            f"Let the data pipeline keep less in memory: {human_bytes(kept.size_bytes)} in one step.",
+            f"{kept.text} Memory grew by {human_bytes(added)} in this {fit.name}.",
         )
-        for text, size in large_part(fit.kept_data, added)
+        for kept in large_part(fit.kept_data, added)
     ]
 
 

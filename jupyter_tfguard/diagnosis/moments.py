@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import Any
 
-from ..decode import dict_of, number_of, text_of, whole_of
 from ..kept_data import Holder
+from ..record.events import CellEnd, CellStart, EpochEnd, FitStart, MemoryGrowth, MemoryStopped
 from .observed import Observed
 
 
@@ -35,24 +34,23 @@ def epoch_ends(seen: Observed) -> list[Moment]:
     found: list[Moment] = []
     newest: object = None
     for event in seen.journal:
-        number, when = whole_of(event.get("epoch")), number_of(event.get("t"))
-        if event.get("kind") != "epoch_end" or number is None or when is None:
+        if not isinstance(event, EpochEnd) or event.epoch is None or event.time is None:
             continue
-        if event.get("fit_id") != newest:
-            newest, found = event.get("fit_id"), []
-        if not found or number > found[-1].number:
-            found.append(Moment(number, when, number_of(event.get("seconds"))))
+        if event.fit_id != newest:
+            newest, found = event.fit_id, []
+        if not found or event.epoch > found[-1].number:
+            found.append(Moment(event.epoch, event.time, event.seconds))
     return found
 
 
-def fit_events(seen: Observed) -> list[dict[str, Any]]:
+def fit_events(seen: Observed) -> list[FitStart]:
     """The starts of the fits of the running cell, or else the last cell. The journal skips some of many quick fits."""
-    found: list[dict[str, Any]] = []
+    found: list[FitStart] = []
     for event in seen.journal:
-        if event.get("kind") == "cell_start":
+        if isinstance(event, CellStart):
             found = []
-        if event.get("kind") == "fit_start" and event.get("what") == "fit":
-            found.append(dict(event))
+        if isinstance(event, FitStart) and event.what == "fit":
+            found.append(event)
     return found
 
 
@@ -60,44 +58,32 @@ def fit_starts(seen: Observed) -> list[Moment]:
     """The fits that the running cell, or else the last cell, started."""
     found: list[Moment] = []
     for event in fit_events(seen):
-        number, when = whole_of(event.get("fit_id")), number_of(event.get("t"))
+        number, when = event.fit_id, event.time
         if number is not None and when is not None and (not found or number > found[-1].number):
-            found.append(Moment(number, when, kept_bytes=_kept(event)))
+            found.append(Moment(number, when, kept_bytes=event.size_bytes))
     return found
 
 
 def cell_runs(seen: Observed) -> list[Moment]:
     """The starts of all runs of the cell that ran last."""
-    starts = [event for event in seen.journal if event.get("kind") == "cell_start"]
-    cell_id = text_of(starts[-1].get("cell_id")) if starts else None
-    same = [event for event in starts if cell_id and event.get("cell_id") == cell_id]
+    starts = [event for event in seen.journal if isinstance(event, CellStart)]
+    cell_id = starts[-1].cell_id if starts else None
+    same = [event for event in starts if cell_id and event.cell_id == cell_id]
     found = []
     for number, event in enumerate(same, 1):
-        count, when = whole_of(event.get("execution_count")), number_of(event.get("t"))
-        if when is not None:
+        count = event.execution_count
+        if event.time is not None:
             name = f"cell [{count}]" if count else "the cell"
-            found.append(Moment(number, when, kept_bytes=_kept(event), name=name))
+            found.append(Moment(number, event.time, kept_bytes=event.size_bytes, name=name))
     return found
-
-
-def _kept(event: dict[str, Any]) -> int | None:
-    found = whole_of(event.get("kept_bytes"))
-    return whole_of(event.get("rss_bytes")) if found is None else found
 
 
 def grown_arrays(seen: Observed) -> list[tuple[str, int, int]]:
     """(name, first bytes, last bytes) of top-level arrays that were larger after each cell than after the one before."""
     sizes: dict[str, list[int]] = {}
     for event in seen.journal:
-        arrays = event.get("arrays") if event.get("kind") == "cell_end" else None
-        for array in arrays if isinstance(arrays, list) else ():
-            name, size = (
-                (array.get("name"), whole_of(array.get("bytes")))
-                if isinstance(array, dict)
-                else (None, None)
-            )
-            if isinstance(name, str) and size is not None:
-                sizes.setdefault(name[:80], []).append(size)
+        for array in (event.arrays or ()) if isinstance(event, CellEnd) else ():
+            sizes.setdefault(array.name, []).append(array.bytes)
     rising = {
         n: s
         for n, s in sizes.items()
@@ -108,26 +94,16 @@ def grown_arrays(seen: Observed) -> list[tuple[str, int, int]]:
 
 def kept_by_loop(seen: Observed) -> list[Holder]:
     """Objects that grew together with memory, from the newest alarm about growing memory."""
-    alarms = [event for event in seen.journal if event.get("kind") == "memory_growth"]
-    return _holders(alarms[-1]) if alarms else []
+    alarms = [event for event in seen.journal if isinstance(event, MemoryGrowth)]
+    return list(alarms[-1].holders) if alarms else []
 
 
 def kept_at_stop(seen: Observed) -> list[Holder]:
     """Objects that held the memory when the last cell was stopped; empty if it was not."""
     found: list[Holder] = []
     for event in seen.journal:
-        if event.get("kind") == "cell_start":
+        if isinstance(event, CellStart):
             found = []
-        elif event.get("kind") == "memory_stop":
-            found = _holders(event)
-    return found
-
-
-def _holders(event: dict[str, Any]) -> list[Holder]:
-    recorded = event.get("holders")
-    found = []
-    for one in map(dict_of, recorded[:3] if isinstance(recorded, list) else ()):
-        name, text, how = (text_of(one.get(key)) or "" for key in ("name", "text", "how"))
-        if text:
-            found.append(Holder(name[:80], text[:200], how[:200], whole_of(one.get("added_bytes"))))
+        elif isinstance(event, MemoryStopped):
+            found = list(event.holders)
     return found

@@ -10,7 +10,8 @@ import math
 from functools import cached_property
 from typing import Any
 
-from ..decode import dict_of, lines_of, number_of, text_of, whole_of
+from ..decode import dict_of, lines_of, list_of, number_of, text_of, whole_of
+from ..record.events import Event, events_of
 from ..record.facts import AROUND_THE_KERNEL, Cull
 from ..record.timeline import Point, column, timeline
 from .exit_status import passed_on_signal
@@ -139,14 +140,13 @@ class Observed:
         return Cull(time, idle, timeout, was_busy=found.get("was_busy") is True)
 
     @cached_property
-    def journal(self) -> list[dict[str, Any]]:
-        """The events of the kernel's journal in order, as dictionaries. They may be forged."""
-        found = (self.kernel or {}).get("events")
-        events = [e for e in found if isinstance(e, dict)] if isinstance(found, list) else []
+    def journal(self) -> list[Event]:
+        """The events of the kernel's journal in order. They may be forged."""
+        events = events_of(list_of((self.kernel or {}).get("events")))
         # A restart or shutdown begins with an interrupt, which ends the cell. Only what was before matters.
         until = self.hang.noticed if self.hang else self.cull.time if self.cull else None
         if until is not None and self.asked_to_end:
-            events = [e for e in events if (number_of(e.get("t")) or 0) <= until]
+            events = [e for e in events if (e.time or 0) <= until]
         return events
 
     @cached_property

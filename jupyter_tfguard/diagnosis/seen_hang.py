@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..decode import dict_of, lines_of, list_of, number_of, text_of
+from ..record.events import Event, Import, events_of
 from ..record.stacks import Frame, feeding, stacks_of, waits_in_library
 from ..units import human_seconds
 from .finding import Fact, Source
@@ -190,8 +191,7 @@ def hang_of(bundle: dict[str, Any]) -> SeenHang | None:
     died = number_of(dict_of(bundle.get("identity")).get("died"))
     if since is None or died is None or died < since:
         return None
-    events = dict_of(bundle.get("kernel")).get("events")
-    journal = [dict_of(event) for event in events] if isinstance(events, list) else []
+    journal = events_of(list_of(dict_of(bundle.get("kernel")).get("events")))
     lines = lines_of(seen.get("stacks"))[:_STACK_LINES_LIMIT]
     stacks = stacks_of(lines)
     main = text_of(seen.get("main_thread")) or ""
@@ -228,11 +228,9 @@ def _forks(found: object, imported: float | None) -> tuple[ForkedChild, ...]:
     return tuple(forks)
 
 
-def _imported(events: list[dict[str, Any]]) -> float | None:
+def _imported(events: list[Event]) -> float | None:
     times = (
-        number_of(event.get("t"))
-        for event in events
-        if event.get("kind") == "import" and event.get("module") == "tensorflow"
+        event.time for event in events if isinstance(event, Import) and event.module == "tensorflow"
     )
     return next((time for time in times if time is not None), None)
 

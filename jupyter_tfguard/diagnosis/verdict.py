@@ -12,6 +12,7 @@ import time
 from dataclasses import dataclass
 
 from ..decode import dict_of, number_of
+from ..record.events import CellStart
 from .exit_status import ExitStatus
 from .finding import Confidence
 from .log_lines import LogLine, is_cut_in_traceback
@@ -269,8 +270,8 @@ def native_text_is_old(seen: Observed) -> bool:
     written = number_of(kernel.get("stderr_time"))
     if written is None:
         return False
-    cells = [event.get("t") for event in seen.journal if event.get("kind") == "cell_start"]
-    began = number_of(cells[-1]) if cells else None
+    cells = [event.time for event in seen.journal if isinstance(event, CellStart)]
+    began = cells[-1] if cells else None
     if began is not None and written < began - _TICK_SECONDS:
         return True
     crashed = number_of(kernel.get("fault_time"))

@@ -18,6 +18,7 @@ from ..errors import FolderUnusable, RecordUnreadable, SourceUnavailable, TfGuar
 from ..metrics import Metric, Sample
 from ..private_files import remove_folder
 from ..record.contents import RecordingContents, read_recording
+from ..record.events import Probe
 from ..record.identity import ProcessIdentity
 from ..record.native_text import stderr_end
 from ..record.recording import Recording
@@ -88,7 +89,7 @@ def probe(root: Path, python: str) -> Probed:
 def _missing(found: RecordingContents) -> tuple[str, ...]:
     wanted = {
         "the header": bool(found.header.get("pid")),
-        "events": any(event["kind"] == "probe" for event in found.events),
+        "events": any(isinstance(event, Probe) for event in found.journal),
         "samples": len(found.samples) >= _SAMPLES,
         "stderr tail": sys.platform == "win32" or STDERR_LINE in found.stderr_tail,
         "the missing end mark": found.end is None,
@@ -111,7 +112,7 @@ def record_until_killed(root: Path) -> None:
     tail = StderrTail(recording.folder, on_problem=lambda text: None)
     with contextlib.suppress(SourceUnavailable, FolderUnusable, OSError):
         tail.start()
-    recording.event("probe")
+    recording.emit(Probe())
     for number in range(1, _SAMPLES + 1):
         values = {name: value for c in collectors for name, value in c.collect().items()}
         recording.sample(Sample(number, time.monotonic(), time.time(), values))

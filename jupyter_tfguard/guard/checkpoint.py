@@ -25,7 +25,7 @@ from ..errors import TfGuardError
 from ..predict.sizes import variable_bytes
 from ..shield import is_users
 from ..training.progress import FitProgress
-from ..units import human_bytes, human_seconds
+from ..units import human_bytes, human_seconds, out_of
 from .model_state import ModelNotSupported, ModelState, dtype_name, host_array
 from .new_file import new_file
 
@@ -110,11 +110,9 @@ class Saved:
         path = json.dumps(str(self.path), ensure_ascii=False)
         if place.is_loop:
             return self._text_of_loop(path)
-        at = "" if place.epoch is None else f", at epoch {place.epoch}"
-        if at and place.epochs is not None:
-            at += f" of {place.epochs}"
-        if at:
-            at += f", step {place.step}"
+        at = ""
+        if place.epoch is not None:
+            at = f", at {out_of('epoch', place.epoch, place.epochs)}, step {place.step}"
         epochs = "..." if place.epochs is None else place.epochs
         return (
             f"Model and optimizer are saved in {self.path} ({human_bytes(self.size_bytes)}{at}).\n"

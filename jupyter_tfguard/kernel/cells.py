@@ -10,20 +10,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..record.events import HEAD_LIMIT, Array, CellEnd, CellStart, Emit
 from ..shield import shield, shielded
 from ..units import human_bytes, human_seconds
 from .arrays import largest_arrays
-from .cell_memory import CellMemory, CellMeter, RunningCell
+from .cell_memory import CellMemory, CellMeter, Measured, RunningCell
 from .gpu_oom import Beginning, GpuOomNotice
 
-_HEAD_CHARACTERS = 80
 _REDACTED_CHARACTERS = 600
 REMEMBERED = 200
 SHOWN = 10
 _SHOWN_CHARACTERS = 40
 _NOTE = "Peak: highest memory during the cell, minus memory at its start. Kept: memory at its end, minus memory at its start."
-
-Emit = Callable[..., None]
 
 
 @dataclass
@@ -54,7 +52,7 @@ class CellRecorder:
 
     Args:
         shell: The IPython shell.
-        emit: Called with the kind of an event and its fields.
+        emit: Writes an event to the journal.
         meter: Measures memory from the start of a cell to its end.
         gpu_oom: Reports GPU memory errors at the end of a failed cell.
         keep_text: Whether the head of the source is kept.
@@ -125,13 +123,14 @@ class CellRecorder:
         )
         try:
             self._emit(
-                "cell_start",
-                execution_count=count,
-                cell_id=self._cell_id(info),
-                head=head,
-                rss_bytes=memory.rss_bytes,
-                kept_bytes=memory.kept_bytes,
-                peak_bytes=memory.peak_bytes,
+                CellStart(
+                    execution_count=count,
+                    cell_id=self._cell_id(info),
+                    head=head,
+                    rss_bytes=memory.rss_bytes,
+                    kept_bytes=memory.kept_bytes,
+                    peak_bytes=memory.peak_bytes,
+                )
             )
         finally:
             self._on_start()
@@ -146,14 +145,13 @@ class CellRecorder:
             return
         del self._open[threading.get_ident()]
         error = getattr(result, "error_before_exec", None) or getattr(result, "error_in_exec", None)
-        fields: dict[str, Any] = {
-            "execution_count": running.count,
-            "seconds": round(time.monotonic() - running.started, 6),
-            "ok": error is None,
-            "error": None if error is None else type(error).__name__,
-        }
+        seconds = round(time.monotonic() - running.started, 6)
+        memory = CellMemory(Measured(), Measured())
+        arrays = None
         try:
-            fields |= self._measured(running, fields["seconds"])
+            memory = self._meter.end(running.memory)
+            self.ended.append(EndedCell(running.count, running.head, seconds, memory))
+            arrays = tuple(Array(**one) for one in largest_arrays(self._shell.user_ns))
             if error is not None:
                 with shielded("GPU OOM"):
                     self._gpu_oom.report(error, running.beginning, running.count)
@@ -161,23 +159,24 @@ class CellRecorder:
             pass  # Stop was pressed after the user's code had ended; it interrupts only our code
         finally:
             try:
-                self._emit("cell_end", **fields)
+                self._emit(
+                    CellEnd(
+                        execution_count=running.count,
+                        seconds=seconds,
+                        ok=error is None,
+                        error=None if error is None else type(error).__name__,
+                        arrays=arrays,
+                        rss_start_bytes=memory.host.start_bytes,
+                        peak_bytes=memory.host.highest_bytes,
+                        rss_bytes=memory.host.end_bytes,
+                        gpu_start_bytes=memory.gpu.start_bytes,
+                        gpu_peak_bytes=memory.gpu.highest_bytes,
+                        gpu_bytes=memory.gpu.end_bytes,
+                    )
+                )
             finally:
                 if not self._open:
                     self._on_end(running.count, error)
-
-    def _measured(self, running: _Open, seconds: float) -> dict[str, Any]:
-        memory = self._meter.end(running.memory)
-        self.ended.append(EndedCell(running.count, running.head, seconds, memory))
-        return {
-            "arrays": largest_arrays(self._shell.user_ns),
-            "rss_start_bytes": memory.host.start_bytes,
-            "peak_bytes": memory.host.highest_bytes,
-            "rss_bytes": memory.host.end_bytes,
-            "gpu_start_bytes": memory.gpu.start_bytes,
-            "gpu_peak_bytes": memory.gpu.highest_bytes,
-            "gpu_bytes": memory.gpu.end_bytes,
-        }
 
     def _drop_abandoned(self, thread: int) -> None:
         """Drop cells without an end event: the one of an earlier request in this thread, and those of ended threads."""
@@ -210,7 +209,7 @@ def _head(source: str) -> str:
     from ..redact import redact  # building patterns takes milliseconds, so not at kernel start
 
     text = redact(source.lstrip()[:_REDACTED_CHARACTERS]).rstrip()
-    return text if len(text) <= _HEAD_CHARACTERS else text[: _HEAD_CHARACTERS - 1] + "…"
+    return text if len(text) <= HEAD_LIMIT else text[: HEAD_LIMIT - 1] + "…"
 
 
 def cells_text(ended: Sequence[EndedCell]) -> str:

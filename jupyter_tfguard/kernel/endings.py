@@ -11,10 +11,9 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from ..record.facts import QUIT
+from ..record.events import QUIT, Emit, ExitRequested
 from ..shield import shield, shielded
 
-Emit = Callable[..., None]
 _REQUEST = "shutdown_request"
 _EXIT = "exit"
 
@@ -24,7 +23,7 @@ class Endings:
 
     Args:
         shell: The IPython shell, with its kernel.
-        emit: Called with the kind of an event and its fields.
+        emit: Writes an event to the journal.
         on_exit: Called with the reason when the interpreter ends; not in forked children.
     """
 
@@ -77,14 +76,14 @@ class Endings:
     def _requested(self, parent: Any) -> None:
         self._reason = _REQUEST
         restart = parent.get("content", {}).get("restart")
-        self._emit("exit_requested", how=_REQUEST, restart=restart)
+        self._emit(ExitRequested(how=_REQUEST, restart=restart))
 
     @shield("noting quit")
     def _exit_now(self, change: Any) -> None:
         # A shutdown request also sets exit_now, after `_requested` has recorded it.
         if change["new"] and self._reason != _REQUEST:
             self._reason = QUIT
-            self._emit("exit_requested", how=QUIT, restart=None)
+            self._emit(ExitRequested(how=QUIT, restart=None))
 
     @shield("end of the kernel")
     def _at_exit(self) -> None:

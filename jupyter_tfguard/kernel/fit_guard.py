@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from ..predict.compared import FitMeter
 from ..predict.fitting import refusal_text
 from ..predict.outputs import check_predict
 from ..predict.refusal import check_fit
+from ..record.events import CheckpointWritten, Emit
 from ..shield import shielded
 from ..training.fit_hooks import FitHooks
 from ..training.progress import FitProgress
@@ -31,10 +31,10 @@ class FitGuard(FitHooks):
 
     Args:
         guard: The memory guard of this kernel.
-        emit: Called with the kind of an event and its fields.
+        emit: Writes an event to the journal.
     """
 
-    def __init__(self, guard: MemoryGuard, emit: Callable[..., None]) -> None:
+    def __init__(self, guard: MemoryGuard, emit: Emit) -> None:
         self._guard = guard
         self._emit = emit
         self._in_batch_job = batch_system(os.environ) is not None
@@ -126,4 +126,6 @@ class FitGuard(FitHooks):
     def _record(self, saved: Saved) -> None:
         """A later report of this kernel names the file."""
         written = saved.path.stat().st_mtime
-        self._emit("checkpoint", path=str(saved.path), written=written, by=BY, weights_only=False)
+        self._emit(
+            CheckpointWritten(path=str(saved.path), written=written, by=BY, weights_only=False)
+        )

@@ -14,6 +14,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..record.events import Emit, GpuOom
+
 if TYPE_CHECKING:
     from ..training.progress import FitProgress
 
@@ -47,7 +49,7 @@ class GpuOomNotice:
     """Reports GPU out-of-memory errors that ended a cell.
 
     Args:
-        emit: Called with the kind of an event and its fields.
+        emit: Writes an event to the journal.
         place: Bytes of native text so far.
         text_since: The native text from an offset on.
         wait_forwarded: Waits, at most the given seconds, until the native text so far is stored and forwarded.
@@ -58,7 +60,7 @@ class GpuOomNotice:
 
     def __init__(
         self,
-        emit: Callable[..., None],
+        emit: Emit,
         place: Callable[[], int | None],
         text_since: Callable[[int], str],
         wait_forwarded: Callable[[float], object],
@@ -102,7 +104,7 @@ class GpuOomNotice:
         lines = gpu_oom_lines(native, message, *batch)
         if self._prints:
             print("\n".join(lines), file=sys.stderr)
-        self._emit("gpu_oom", execution_count=count, lines=lines)
+        self._emit(GpuOom(execution_count=count, lines=tuple(lines)))
 
 
 def out_of_memory_text(error: BaseException) -> str | None:

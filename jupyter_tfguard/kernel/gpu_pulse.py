@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from ..record.events import Emit, GpuDevice
 from ..shield import note_problem
 from ..training.gpu_memory import DeviceMemory, GpuAllocators, created_devices
 
@@ -23,7 +24,7 @@ class GpuPulse:
         on_sample: Called with each reading.
         write: Stores a reading; called only if it has changed.
         native_text: The stderr tail: TensorFlow logs a line about each device just before it creates it.
-        emit: Called with the kind of an event and its fields.
+        emit: Writes an event to the journal.
     """
 
     def __init__(
@@ -32,7 +33,7 @@ class GpuPulse:
         on_sample: Callable[[tuple[DeviceMemory, ...]], None],
         write: Callable[[list[dict[str, Any]]], None],
         native_text: Callable[[], str],
-        emit: Callable[..., None],
+        emit: Emit,
     ) -> None:
         self._allocators = allocators
         self._on_sample = on_sample
@@ -68,7 +69,7 @@ class GpuPulse:
         for device in created_devices(self._native_text()):
             if device["device"] in devices and device not in self._reported:
                 self._reported.append(device)
-                self._emit("gpu_device", **device)
+                self._emit(GpuDevice(**device))
         if {device["device"] for device in self._reported}.issuperset(devices):
             self._reads_left = 0
 

@@ -9,12 +9,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..kept_data import Holder, Kept
 from ..memory.limits import Limit, kept_bytes, memory_limit
-from ..record.facts import LOOP
+from ..record.events import (
+    LOOP,
+    CellStart,
+    Emit,
+    EpochEnd,
+    Event,
+    FitEnd,
+    FitStart,
+    LoopStart,
+    MemoryGrowth,
+)
 from ..trend import FEWEST_POINTS, WARM_UP, Trend, floors, grown
 from ..units import human_seconds
 from .fit_floor import FitFloor
@@ -28,7 +38,6 @@ if TYPE_CHECKING:
     from ..training.gpu_memory import DeviceMemory
     from ..training.progress import FitProgress
 
-EVENT = "memory_growth"
 _POINTS = 400
 _CELLS = 20  # at most, whose runs are compared
 _HOLDERS = 3
@@ -52,7 +61,7 @@ class _Rounds:
 
     per: str  # name of a :class:`~..diagnosis.growth.Per`
     points: list[tuple[float, float]] = field(default_factory=list)  # (number, bytes)
-    starts: list[Mapping[str, Any]] = field(default_factory=list)  # events of fits
+    starts: list[FitStart] = field(default_factory=list)
     growing: Growing = field(default_factory=Growing)
     began: float = field(default_factory=time.monotonic)
     count: int = 0
@@ -100,7 +109,7 @@ class GrowthAlarm:
 
     Args:
         namespace: The user's global names.
-        emit: Called with the kind of an event and its fields.
+        emit: Writes an event to the journal.
         fit: The newest fit; None if there was none.
 
     Attributes:
@@ -110,7 +119,7 @@ class GrowthAlarm:
     def __init__(
         self,
         namespace: dict[str, Any],
-        emit: Callable[..., None],
+        emit: Emit,
         fit: Callable[[], FitProgress | None],
     ) -> None:
         self._namespace = namespace
@@ -129,32 +138,31 @@ class GrowthAlarm:
         self.floor = FitFloor()
         self._floor_of: FitProgress | None = None
 
-    def take(self, kind: str, fields: Mapping[str, Any]) -> None:
+    def take(self, event: Event) -> None:
         """Take an event of the journal; takes a few microseconds."""
-        if kind == "epoch_end":
+        if isinstance(event, EpochEnd):
             for rounds in (self._epochs, self._gpu_epochs):
                 lowest, rounds.lowest = rounds.lowest, None
-                if lowest is not None:
-                    self._point(rounds, fields["epoch"], lowest)
-        elif kind == "fit_start" and fields["what"] == "fit":
+                if lowest is not None and event.epoch is not None:
+                    self._point(rounds, event.epoch, lowest)
+        elif isinstance(event, FitStart) and event.what == "fit":
             self._epochs, self._gpu_epochs = _Rounds("EPOCH"), _Rounds("EPOCH")
-            self._fit_id = fields["fit_id"]
-            self._fits.starts.append(dict(fields))
+            self._fit_id = event.fit_id
+            self._fits.starts.append(event)
             del self._fits.starts[:-_POINTS]
-            if (size := _size(fields)) is not None:
-                self._point(self._fits, fields["fit_id"], size)
-        elif kind == "fit_end" and fields["fit_id"] == self._fit_id:
+            if (size := event.size_bytes) is not None and event.fit_id is not None:
+                self._point(self._fits, event.fit_id, size)
+        elif isinstance(event, LoopStart) and event.what == LOOP:
+            self._steps, self._loop_id = _Rounds("STEPS"), event.fit_id
+        elif isinstance(event, FitEnd) and event.fit_id == self._fit_id:
             self._epochs.is_closed = self._gpu_epochs.is_closed = True
-        elif kind == "fit_start" and fields["what"] == LOOP:
-            self._steps, self._loop_id = _Rounds("STEPS"), fields["fit_id"]
-        elif kind == "fit_end" and fields["fit_id"] == self._loop_id:
+        elif isinstance(event, FitEnd) and event.fit_id == self._loop_id:
             self._steps.is_closed = True
-        elif kind == "cell_start":
-            self._count, self._fits = fields["execution_count"], _Rounds("FIT")
-            cell_id, size = fields["cell_id"], _size(fields)
-            if cell_id is not None and size is not None:
-                rounds = self._runs_of(cell_id)
-                self._point(rounds, rounds.count, size)
+        elif isinstance(event, CellStart):
+            self._count, self._fits = event.execution_count, _Rounds("FIT")
+            if event.cell_id is not None and event.size_bytes is not None:
+                rounds = self._runs_of(event.cell_id)
+                self._point(rounds, rounds.count, event.size_bytes)
 
     def models(self) -> Holder | None:
         """The new models that the fits of the running cell were of; None if it does not build them in a loop."""
@@ -269,8 +277,9 @@ class GrowthAlarm:
             lines += _outlook(rounds, growth, limit, room)
         ways = dict.fromkeys(one.how for one in holders if one.how)
         lines += [*(one.text for one in holders), *ways] or [_advice(growth)]
-        found = [asdict(one) for one in holders]
-        self._emit(EVENT, execution_count=self._count, lines=lines, holders=found)
+        self._emit(
+            MemoryGrowth(execution_count=self._count, lines=tuple(lines), holders=tuple(holders))
+        )
 
 
 def _full_bytes(
@@ -282,12 +291,6 @@ def _full_bytes(
         return float(sum(one.full_bytes or 0 for one in bounded))
     full = _FULL_TOLERANCE * sum(one.size_bytes for one in kept)
     return full if full >= added_bytes and not holders else None
-
-
-def _size(fields: Mapping[str, Any]) -> float | None:
-    """The memory at the start of a fit or cell, without pages of files."""
-    size: float | None = fields.get("kept_bytes")
-    return fields.get("rss_bytes") if size is None else size
 
 
 def _since_second(rounds: _Rounds, per: Per) -> tuple[str, int]:

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ..config import TfGuard
+from ..record.events import Emit, Import, MemoryGrowthSetting
 from ..shield import shielded
 from ..training.growth import GrowthSetting, GrowthState
 from .header import HeaderKeeper, library_versions
@@ -29,7 +30,7 @@ class UserLibraries:
 
     Args:
         settings: The options.
-        emit: Called with the kind of an event and its fields.
+        emit: Writes an event to the journal.
         header: Stores the versions.
         memory: Returns the memory of this kernel, for an event.
         on_progress: Called with each new progress record of a fit.
@@ -45,7 +46,7 @@ class UserLibraries:
     def __init__(
         self,
         settings: TfGuard,
-        emit: Callable[..., None],
+        emit: Emit,
         header: HeaderKeeper,
         *,
         memory: Callable[[], dict[str, int | None]],
@@ -96,7 +97,7 @@ class UserLibraries:
         if found == self.growth:
             return
         self.growth = found
-        self._emit("growth", state=found.state, text=found.text)
+        self._emit(MemoryGrowthSetting(state=found.state, text=found.text))
         self._on_growth()
 
     @property
@@ -169,4 +170,4 @@ class UserLibraries:
 
     def _imported(self, name: str) -> None:
         self._header.versions(name)
-        self._emit("import", module=name, version=library_versions(name).get(name))
+        self._emit(Import(module=name, version=library_versions(name).get(name)))

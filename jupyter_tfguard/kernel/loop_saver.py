@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ from ..guard.checkpoint import BY
 from ..guard.error import release_frames
 from ..guard.loop_models import LoopModels
 from ..guard.memory_guard import MemoryGuard
-from ..record.facts import LOOP
+from ..record.events import LOOP, CheckpointWritten, Emit
 from ..shield import shielded
 
 
@@ -19,10 +18,10 @@ class LoopSaver:
 
     Args:
         guard: The memory guard of this kernel.
-        emit: Called with the kind of an event and its fields.
+        emit: Writes an event to the journal.
     """
 
-    def __init__(self, guard: MemoryGuard, emit: Callable[..., None]) -> None:
+    def __init__(self, guard: MemoryGuard, emit: Emit) -> None:
         self._guard = guard
         self._emit = emit
         self._models = LoopModels()
@@ -56,5 +55,9 @@ class LoopSaver:
                 self._guard.stops.add_line(error, text)
                 if not isinstance(saved, str):
                     written = saved.path.stat().st_mtime
-                    kind = {"by": BY, "weights_only": False, "what": LOOP}
-                    self._emit("checkpoint", path=str(saved.path), written=written, **kind)
+                    path = str(saved.path)
+                    self._emit(
+                        CheckpointWritten(
+                            path=path, written=written, by=BY, weights_only=False, what=LOOP
+                        )
+                    )

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..batch_place import IN_ARGUMENT
 from ..kept_data import Holder
+from ..record.events import Emit, MemoryStopped
 from ..shield import shielded
 from ..training.fit_hooks import FitHooks
 from ..units import MIB, human_bytes
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from ..training.progress import FitProgress
     from .loop_saver import LoopSaver
 
-EVENT = "memory_stop"
 _SHOWN_HOLDERS = 3
 # Of the limit; smaller holders are not worth a sentence: what IPython keeps of earlier cells, and any if a single request was
 # too large.
@@ -62,7 +62,7 @@ class MemoryStop:
     Args:
         level: The option ``TfGuard.stop``.
         shell: The IPython shell.
-        emit: Called with the kind of an event and its fields.
+        emit: Writes an event to the journal.
         fit: The newest fit; None if there was none.
         alarm: Follows the memory from step to step and from fit to fit.
 
@@ -75,7 +75,7 @@ class MemoryStop:
         self,
         level: str,
         shell: Any,
-        emit: Callable[..., None],
+        emit: Emit,
         fit: Callable[[], FitProgress | None],
         alarm: GrowthAlarm,
     ) -> None:
@@ -86,7 +86,7 @@ class MemoryStop:
         self._fit = fit
         self.guard: MemoryGuard | None = None
         self._weights: WeightGuard | None = None  # None until Keras is imported
-        self.latest: dict[str, Any] | None = None
+        self.latest: MemoryStopped | None = None
         self._cell_holders = CellHolders(shell.user_ns)
         self._held: list[Holder] = []  # of the newest stop
         self._callbacks: Callbacks | None = None
@@ -222,16 +222,17 @@ class MemoryStop:
         self._report(count, stop)
 
     def _report(self, count: int | None, stop: Stop) -> None:
-        fields = {
-            "execution_count": count,
-            "what": stop.what,
-            "lines": list(stop.lines),
-            "seconds": stop.seconds,
-            "available_bytes": stop.available_bytes,
-            "limit_bytes": stop.total_bytes,
-        }
-        self.latest = {"kind": EVENT, "t": stop.time, **fields}
-        self._emit(EVENT, **fields, holders=[asdict(one) for one in self._held])
+        event = MemoryStopped(
+            execution_count=count,
+            what=stop.what,
+            lines=tuple(stop.lines),
+            seconds=stop.seconds,
+            available_bytes=stop.available_bytes,
+            limit_bytes=stop.total_bytes,
+            holders=tuple(self._held),
+        )
+        self.latest = replace(event, time=stop.time)
+        self._emit(event)
 
     def imported(self) -> None:
         """Notify the guard that a library was imported."""

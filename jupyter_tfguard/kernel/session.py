@@ -11,7 +11,7 @@ from ..config import TfGuard
 from ..errors import SourceUnavailable
 from ..metrics import Sample
 from ..places import copies_folder, recordings_folder
-from ..record.facts import QUIT, UNASKED
+from ..record.events import QUIT, UNASKED, Event
 from ..record.identity import ProcessIdentity
 from ..record.recording import Recording, remove_recording
 from ..sampler import Sampler
@@ -163,12 +163,12 @@ class GuardSession:
 
     # --- events and samples
 
-    def emit(self, kind: str, **fields: Any) -> None:
+    def emit(self, event: Event) -> None:
         """Write an event to the journal."""
         if self.recording is not None:
-            self.recording.event(kind, **fields)
+            self.recording.emit(event)
             with shielded("alarm about growing memory"):
-                self._growth_alarm.take(kind, fields)
+                self._growth_alarm.take(event)
 
     def _gpu_devices(self) -> tuple[DeviceMemory, ...] | None:
         """Read TensorFlow's allocators, after a wait for pending native text: they are not read while it is pending."""
@@ -295,7 +295,7 @@ class GuardSession:
 
     def _was_just_stopped(self) -> bool:
         latest = self.stop.latest
-        return latest is not None and time.time() - float(latest["t"]) < _AFTER_STOP_SECONDS
+        return latest is not None and time.time() - (latest.time or 0.0) < _AFTER_STOP_SECONDS
 
     def _stop(self) -> None:
         """Stop every part; a failure of one does not prevent the others from stopping."""

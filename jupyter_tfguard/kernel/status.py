@@ -10,7 +10,7 @@ from ..places import FAST_FIX, slow_recordings
 from ..redact import one_line
 from ..report.stopped import StoppedCell
 from ..shield import noted_in_this_process
-from ..units import human_bytes, human_seconds
+from ..units import human_bytes, human_seconds, out_of
 from .header import watcher_alive
 from .session import GuardSession
 
@@ -101,11 +101,9 @@ def _training(session: GuardSession) -> str | None:
         return f"Last training: {run} was not started: {_first_sentence(progress.refused)}"
     parts = [run]
     if progress.epoch is not None:
-        parts.append(
-            f"epoch {progress.epoch}" + (f" of {progress.epochs}" if progress.epochs else "")
-        )
+        parts.append(out_of("epoch", progress.epoch, progress.epochs))
     if progress.step is not None:
-        parts.append(f"step {progress.step}" + (f" of {progress.steps}" if progress.steps else ""))
+        parts.append(out_of("step", progress.step, progress.steps))
     elif progress.is_loop:
         parts.append("steps unknown")
     if progress.batch_size is not None:

@@ -83,7 +83,7 @@ def capture(
         "server": _seen(server) if server else None,
         "kernel": _claims(contents) if contents else None,
         "system_log": _log(system_log) if system_log else None,
-        "checkpoint_file": checkpoint_file(contents.events) if contents and server else None,
+        "checkpoint_file": checkpoint_file(contents.journal) if contents and server else None,
         "problems": problems,
         "machine": machine() if server else None,
         "thread_limits": _thread_limits(header) if server else None,
@@ -105,7 +105,7 @@ def capture_orphan(orphan: Orphan) -> Bundle:
         died = float(bundle["identity"]["died"])
         bundle["system_log"] = _log(system_log_after(died))
         bundle["counters"] = clean_value(counters_around(orphan.contents))
-        bundle["checkpoint_file"] = checkpoint_file(orphan.contents.events)
+        bundle["checkpoint_file"] = checkpoint_file(orphan.contents.journal)
         bundle["machine"] = machine()
         bundle["thread_limits"] = _thread_limits(orphan.contents.header)
     return bundle

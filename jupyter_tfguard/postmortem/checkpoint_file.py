@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from ..record.events import CheckpointWritten, Event
 from ..threads import background_thread
 
 # A crash is reported within a second; an unreachable file server would block the report.
@@ -14,18 +15,18 @@ _PATIENCE_SECONDS = 0.5
 _SUFFIXES = ("", ".index")
 
 
-def checkpoint_file(events: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+def checkpoint_file(events: Sequence[Event]) -> dict[str, Any] | None:
     """When the file of the newest checkpoint was last written to.
 
     Args:
-        events: Unchecked events of the kernel's journal.
+        events: The kernel's journal.
 
     Returns:
         ``modified``: Unix seconds, None when the file is missing. None when the journal records no checkpoint, or the disk
         does not answer.
     """
-    path = next((e.get("path") for e in reversed(events) if e.get("kind") == "checkpoint"), None)
-    if not isinstance(path, str) or not os.path.isabs(path):
+    path = next((e.path for e in reversed(events) if isinstance(e, CheckpointWritten)), None)
+    if path is None or not os.path.isabs(path):
         return None
     found: list[dict[str, Any]] = []
     thread = background_thread(

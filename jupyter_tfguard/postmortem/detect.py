@@ -23,7 +23,7 @@ from ..record.alive import (
     silent_seconds,
 )
 from ..record.contents import RecordingContents, read_recording, recording_header
-from ..record.facts import QUIT, UNASKED
+from ..record.events import QUIT, UNASKED, CellEnd, CellStart, ExitRequested
 from ..record.identity import ProcessIdentity, boot_id
 from ..record.late_stderr import wait_until_finished
 from ..record.recording import remove_recording
@@ -177,7 +177,7 @@ def _ended_orderly(contents: RecordingContents) -> bool:
     ``shutdown_kernel="immediate"``). A manager kills a kernel that does not end in time after a request. ``quit()`` in a
     cell is not an orderly end.
     """
-    asked = [e.get("how") for e in contents.events if e.get("kind") == "exit_requested"]
+    asked = [event.how for event in contents.journal if isinstance(event, ExitRequested)]
     if contents.end is not None:
         return contents.end.get("reason") not in (QUIT, UNASKED)
     if asked:
@@ -198,9 +198,8 @@ def _is_watched(contents: RecordingContents) -> bool:
 
 def _cell_runs(contents: RecordingContents) -> bool:
     """True if a cell is running, or the recording has no events about cells, for example because it is damaged."""
-    kinds = [e.get("kind") for e in contents.events]
-    last = next((k for k in reversed(kinds) if k in ("cell_start", "cell_end")), None)
-    return last != "cell_end"
+    cells = [event for event in contents.journal if isinstance(event, (CellStart, CellEnd))]
+    return not cells or isinstance(cells[-1], CellStart)
 
 
 def _is_near_limit(contents: RecordingContents) -> bool:

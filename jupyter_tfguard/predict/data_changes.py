@@ -22,7 +22,7 @@ def data_changes(arguments: Mapping[str, Any]) -> Iterator[Change]:
     """
     for name in ("x", "y", "validation_data"):
         yield from _of_arrays(name, arguments.get(name))
-    yield from (Change(text, size_bytes) for text, size_bytes in kept_data(arguments))
+    yield from (Change(kept.text, kept.size_bytes) for kept in kept_data(arguments))
 
 
 def _of_arrays(name: str, value: Any) -> Iterator[Change]:

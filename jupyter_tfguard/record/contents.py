@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from ..errors import FolderUnusable, RecordTooNew, RecordUnreadable
 from ..metrics import Sample
 from ..private_files import PrivateFolder
 from . import journal, newest, series
+from .events import Event, events_of
 from .late_stderr import EXIT
 from .native_text import stderr_end
 from .recording import (
@@ -61,6 +63,11 @@ class RecordingContents:
     seen: dict[str, Any] | None = None
     exit_status: int | None = None
     problems: list[str] = field(default_factory=list)
+
+    @cached_property
+    def journal(self) -> list[Event]:
+        """The events that this version knows, in order; `events` are all of them, as they were written."""
+        return events_of(self.events)
 
 
 def read_recording(path: Path) -> RecordingContents:

@@ -141,13 +141,6 @@ class Fork:
     wait: str
 
 
-# Reasons of an end mark that make a report: quit() in a cell; and the end of the interpreter without a request, while a cell
-# ran or right after a stop.
-QUIT, UNASKED = "quit", "unasked"
-# `what` of the user's own training loop, in the events and the progress of a fit.
-LOOP = "loop"
-
-
 @dataclass(frozen=True)
 class Hang:
     """A kernel that hung during a cell: no step, no processor time, no input or output, no GPU activity.

@@ -8,37 +8,34 @@ from __future__ import annotations
 import math
 from collections import deque
 from dataclasses import dataclass
-from typing import Any
 
-from ..decode import number_of
+from .events import CellStart, CheckpointWritten, EpochEnd, Event, FitStart, Notice
 
 _SAME_MOMENT_SECONDS = 1.0
 _TEXT_LIMIT = 40
-# Events that the kernel survives, by their kind in the journal: the kind in a report, the label in a curve.
-OUT_OF_MEMORY = {
-    "gpu_oom": ("gpu_oom", "GPU OOM"),
-    "memory_stop": ("memory_stop", "stopped"),
-    "memory_growth": ("leak", "grows"),
-}
+_NEAR_SECONDS = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A labelled moment of the curve. `time`: Unix seconds."""
+    """A labelled moment of the curve. `time`: Unix seconds. `kind`: cell, fit, epoch, checkpoint, or that of a notice."""
 
     time: float
+    kind: str
     label: str
 
 
 class MarkReader:
-    """Converts the events of a journal to marks. Events may be forged: values of the wrong type are ignored.
+    """Converts the events of a journal to marks.
 
     Args:
-        limit: Number of marks to keep, the newest.
+        limit: Number of marks to keep, the newest; None for all.
+        with_epochs: Whether epochs and checkpoints have marks.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int | None = None, *, with_epochs: bool = False) -> None:
         self._marks: deque[Mark] = deque(maxlen=limit)
+        self._with_epochs = with_epochs
         self._cell: Mark | None = None
         self._cell_moment = -math.inf
 
@@ -47,25 +44,36 @@ class MarkReader:
         """The marks in the order of their events."""
         return list(self._marks)
 
-    def take(self, event: dict[str, Any]) -> None:
+    def take(self, event: Event) -> None:
         """Process the next event."""
-        kind, when, moment = event.get("kind"), number_of(event.get("t")), number_of(event.get("m"))
-        if when is None or moment is None:
+        when = event.time
+        if when is None:
             return
-        if kind == "cell_start":
-            count = number_of(event.get("execution_count"))
-            self._cell = Mark(when, f"[{count:.0f}]" if count else "cell")
-            self._cell_moment = moment
+        if isinstance(event, CellStart):
+            count = event.execution_count
+            self._cell = Mark(when, "cell", f"[{count}]" if count else "cell")
+            self._cell_moment = _moment(event)
             self._marks.append(self._cell)
-        elif kind == "fit_start":
-            what = event.get("what")
-            what = what[:_TEXT_LIMIT] if isinstance(what, str) and what else "fit"
+        elif isinstance(event, FitStart):
             # A cell that starts a fit at once gets one mark instead of two overlapping ones.
             alone = bool(self._marks) and self._marks[-1] is self._cell
-            if alone and moment - self._cell_moment < _SAME_MOMENT_SECONDS:
+            if alone and _moment(event) - self._cell_moment < _SAME_MOMENT_SECONDS:
                 self._marks.pop()
             numbered = self._cell is not None and self._cell.label != "cell"
+            what = (event.what or "fit")[:_TEXT_LIMIT]
             label = f"{self._cell.label} {what}" if self._cell and numbered else what
-            self._marks.append(Mark(when, label))
-        elif isinstance(kind, str) and kind in OUT_OF_MEMORY:
-            self._marks.append(Mark(when, OUT_OF_MEMORY[kind][1]))
+            self._marks.append(Mark(when, "fit", label))
+        elif isinstance(event, Notice):
+            self._marks.append(Mark(when, event.mark_kind, event.mark))
+        elif self._with_epochs and isinstance(event, EpochEnd) and event.epoch:
+            self._marks.append(Mark(when, "epoch", f"epoch {event.epoch}"))
+        elif self._with_epochs and isinstance(event, CheckpointWritten):
+            written = event.written
+            if written is not None and abs(written - when) < _NEAR_SECONDS:
+                when = written
+            self._marks.append(Mark(when, "checkpoint", "checkpoint"))
+
+
+def _moment(event: Event) -> float:
+    """For durations: the wall clock may jump, but a bundle may be without the other one."""
+    return (event.time or 0.0) if event.monotonic is None else event.monotonic

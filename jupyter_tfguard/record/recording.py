@@ -4,7 +4,7 @@
 ``header.json``        the process and its notebook: see :class:`Recording`
 ``samples.ring``       all samples of the last minutes (series.py)
 ``seconds.ring``       a summary for each second of an hour; ``minutes.ring``: each minute of a week
-``events.ring``        events: cell, fit, limit, fault (journal.py)
+``events.ring``        what happened in the kernel (journal.py, events.py)
 ``progress.ring``      progress of the running fit (newest.py)
 ``gpu_memory.ring``    statistics of TensorFlow's allocators; only with a GPU device (newest.py)
 ``stderr.N.txt``       the stderr tail; the highest N is the newest (stderr_tail.py, native_text.py)
@@ -37,6 +37,7 @@ from ..private_files import PrivateFolder, remove_folder
 from ..shield import is_users, note_problem
 from . import journal, newest, series
 from .alive import AliveLock, Place
+from .events import Event
 from .identity import ProcessIdentity
 from .record_writer import RecordWriter, TypeTable
 from .records import FORMAT
@@ -180,8 +181,12 @@ class Recording:
             self.header |= more
             self.folder.write_whole(HEADER, json.dumps(self.header, default=str).encode())
 
-    def event(self, kind: str, **fields: Any) -> None:
+    def emit(self, event: Event) -> None:
         """Append an event, at most 4 KiB of it."""
+        self.event(event.kind, **event.fields())
+
+    def event(self, kind: str, **fields: Any) -> None:
+        """Append an event of any kind."""
         self._write(EVENTS, journal.write_event, kind, fields)
 
     def sample(self, sample: Sample) -> None:

@@ -8,13 +8,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..decode import number_of, text_of, whole_of
 from ..diagnosis import activity
 from ..diagnosis.evidence import Evidence
 from ..diagnosis.limits_seen import use_of
 from ..diagnosis.memory import memory_source, when_of_old_peak
 from ..memory.limits import LimitKind, named
-from ..record.marks import OUT_OF_MEMORY
+from ..record.marks import MarkReader
 from ..record.timeline import Point
 from ..units import human_bytes, human_seconds
 from . import documents
@@ -32,10 +31,7 @@ _EVENTS_LIMITS = {
     "memory_stop": 10,
     "leak": 10,
 }
-_LABEL_LIMIT = 40
 _WARNING_FRACTION = 0.9
-# A cell that begins with a fit has one mark.
-_SAME_MOMENT_SECONDS = 1.0
 _USE_TITLES = {
     LimitKind.CGROUP: "In use in the container",
     LimitKind.HOST: "In use in the machine",
@@ -141,32 +137,10 @@ def _events(seen: Evidence, since: float) -> list[documents.Moment]:
 
 
 def _of_journal(seen: Evidence) -> list[documents.Moment]:
-    found: list[documents.Moment] = []
-    cell = ""
+    reader = MarkReader(with_epochs=True)
     for event in seen.journal:
-        kind, when = event.get("kind"), number_of(event.get("t"))
-        if when is None:
-            continue
-        if kind == "cell_start":
-            count = whole_of(event.get("execution_count"))
-            cell = f"[{count}]" if count else ""
-            found.append(_event(when, "cell", cell or "cell"))
-        elif kind == "fit_start":
-            before = found[-1] if found else None
-            if before and before["kind"] == "cell" and when - before["time"] < _SAME_MOMENT_SECONDS:
-                found.pop()
-            what = (text_of(event.get("what")) or "fit")[:_LABEL_LIMIT]
-            found.append(_event(when, "fit", f"{cell} {what}".strip()))
-        elif kind == "epoch_end" and (number := whole_of(event.get("epoch"))):
-            found.append(_event(when, "epoch", f"epoch {number}"))
-        elif kind == "checkpoint":
-            written = number_of(event.get("written"))
-            if written is not None and abs(written - when) < 3600:
-                when = written
-            found.append(_event(when, "checkpoint", "checkpoint"))
-        elif isinstance(kind, str) and kind in OUT_OF_MEMORY:
-            found.append(_event(when, *OUT_OF_MEMORY[kind]))
-    return found
+        reader.take(event)
+    return [_event(mark.time, mark.kind, mark.label) for mark in reader.marks]
 
 
 def _event(when: float, kind: str, label: str) -> documents.Moment:

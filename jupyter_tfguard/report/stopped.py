@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from ..decode import text_of
 from ..errors import TfGuardError
 from ..record.contents import read_recording
+from ..record.events import Event, MemoryStopped
 from ..redact import one_line, printable
 from .text import local_time
 from .wire import utc_text
 
-_EVENT = "memory_stop"
-_LINES_LIMIT = 8
-_LINE_LIMIT = 2000
 _TITLES = {
     "not_started": "a run was not started: it needs more memory than is available",
     "beside": "what an earlier cell had left running was stopped, because memory was nearly full",
@@ -42,22 +40,12 @@ class StoppedCell:
     notebook_path: str | None = None
 
     @classmethod
-    def of(cls, event: dict[str, Any] | None, notebook_path: object = None) -> StoppedCell | None:
-        """From an unchecked event of a journal; None for any other event."""
-        if event is None:
+    def of(cls, event: Event | None, notebook_path: object = None) -> StoppedCell | None:
+        """From an event of a journal; None for any other event."""
+        if not isinstance(event, MemoryStopped) or event.time is None:
             return None
-        lines, when, count = event.get("lines"), event.get("t"), event.get("execution_count")
-        if event.get("kind") != _EVENT or not isinstance(lines, list):
-            return None
-        if isinstance(when, bool) or not isinstance(when, (int, float)):
-            return None
-        return cls(
-            float(when),
-            str(event.get("what")),
-            tuple(str(line)[:_LINE_LIMIT] for line in lines[:_LINES_LIMIT]),
-            count if type(count) is int else None,
-            notebook_path if isinstance(notebook_path, str) else None,
-        )
+        path = text_of(notebook_path)
+        return cls(event.time, event.what or "", event.lines, event.execution_count, path)
 
     @property
     def headline(self) -> str:
@@ -83,6 +71,6 @@ def stopped_cells(recordings: Path) -> list[StoppedCell]:
         except TfGuardError:
             continue
         path = content.header.get("notebook_path")
-        stops = [one for event in content.events if (one := StoppedCell.of(event, path))]
+        stops = [one for event in content.journal if (one := StoppedCell.of(event, path))]
         found += stops[-1:]
     return sorted(found, key=lambda one: -one.time)

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from types import CellType, ModuleType
 from typing import Any
 
+from ..record.events import Emit, Event, FitStart
 from ..shield import is_users, note_problem, shielded
 from . import loops
 from .checkpoints import CheckpointWatch
@@ -33,7 +34,6 @@ from .pipeline import kept_data
 from .progress import FitProgress, ProgressBoard
 from .watch import FitWatch, make_callback_class
 
-Emit = Callable[..., None]
 METHODS = ("fit", "evaluate", "predict")
 # Code that calls `predict` a thousand times a minute would otherwise fill the journal and displace all other events.
 _BURST_COUNT = 50
@@ -59,7 +59,7 @@ class TrainingRecorder:
     """Records the training in this process.
 
     Args:
-        emit: Called with the kind of an event and its fields.
+        emit: Writes an event to the journal.
         board: Writes the progress; closed with the recorder.
         memory: Returns the fields about memory of an event of a run that starts.
         hooks: Called before and after each run.
@@ -72,7 +72,7 @@ class TrainingRecorder:
         self,
         emit: Emit,
         board: ProgressBoard,
-        memory: Callable[[], dict[str, int | None]],
+        memory: Callable[[], dict[str, Any]],
         hooks: FitHooks | None = None,
     ) -> None:
         self._emit = emit
@@ -219,14 +219,27 @@ class TrainingRecorder:
         checkpoints = CheckpointWatch(callbacks, since=time.time())
         # Set first: from here on an exception of the user's signal handler may end the run at any moment.
         run.watch = watch = FitWatch(progress, self.board, emit, model, checkpoints)
-        known = {"fit_id": progress.fit_id, "what": what} | described | batch
+        models: dict[str, Any] = {}
         if what == "fit":
             with shielded("numbering a model"):
-                known |= self._models.facts(model)
-        known["batch_place"] = progress.batch_place._asdict()
-        if progress.kept_data:
-            known["kept_data"] = [kept._asdict() for kept in progress.kept_data]
-        emit("fit_start", **known, **self._memory())
+                models = self._models.facts(model)
+        emit(
+            FitStart(
+                fit_id=progress.fit_id,
+                what=what,
+                model_name=progress.model_name,
+                parameter_count=progress.parameter_count,
+                optimizer=progress.optimizer,
+                batch_size=progress.batch_size,
+                batch_place=progress.batch_place,
+                epochs=progress.epochs,
+                steps=progress.steps,
+                kept_data=tuple(progress.kept_data),
+                **batch,
+                **models,
+                **self._memory(),
+            )
+        )
         self.board.begin(progress)
         return watch
 
@@ -287,5 +300,5 @@ def _flat(callbacks: Any) -> list[Any]:
     return [found for item in callbacks for found in _flat(item)]
 
 
-def _drop_event(kind: str, **fields: Any) -> None:
+def _drop_event(event: Event) -> None:
     """Drop the event."""

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from ..record.events import CheckpointWritten
+
 # TensorFlow's format consists of several files; this one is written last.
 _TENSORFLOW_INDEX = ".index"
 _ENTRIES_LIMIT = 5000
@@ -37,20 +39,17 @@ class CheckpointWatch:
         places = [place for one in callbacks if (place := _place_of(one)) is not None]
         self._newest = [(place, since) for place in places]
 
-    def poll(self) -> list[dict[str, Any]]:
-        """The newest checkpoint of each callback that was written since the last call.
-
-        Returns:
-            Each as ``{"path", "written", "by", "weights_only"}``: path of the file or folder; Unix seconds; class name
-            of the callback; whether it contains only the weights, None if unknown.
-        """
+    def poll(self) -> list[CheckpointWritten]:
+        """The newest checkpoint of each callback that was written since the last call."""
         found = []
         for index, (place, since) in enumerate(self._newest):
             written, path = max(_matching(place), default=(0.0, ""))
             if written > since:
                 self._newest[index] = (place, written)
-                kind = {"by": place.by, "weights_only": place.weights_only}
-                found.append({"path": path, "written": written} | kind)
+                only = place.weights_only
+                found.append(
+                    CheckpointWritten(path=path, written=written, by=place.by, weights_only=only)
+                )
         return found
 
 

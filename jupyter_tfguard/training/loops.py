@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from types import FrameType, ModuleType
 from typing import Any
 
-from ..record.facts import LOOP
+from ..record.events import LOOP, Emit, FitEnd, LoopStart
 from ..shield import shield
 from .iterations import count_of, is_of_jax, is_on_accelerator, optimizer_name
 from .progress import FitProgress, ProgressBoard
@@ -81,7 +81,7 @@ class LoopReader:
     """Follows the loops of this process.
 
     Args:
-        emit: Called with the kind of an event and its fields.
+        emit: Writes an event to the journal.
         board: Writes the progress.
         ids: Numbers of the runs, shared with the fits.
         memory: Returns the fields about memory of an event of a run that starts.
@@ -89,7 +89,7 @@ class LoopReader:
 
     def __init__(
         self,
-        emit: Callable[..., None],
+        emit: Emit,
         board: ProgressBoard,
         ids: Iterator[int],
         memory: Callable[[], dict[str, Any]],
@@ -251,13 +251,7 @@ class LoopReader:
         progress = FitProgress(next(self._ids), LOOP, optimizer=name, step=best.count)
         progress.finished_step = best.count
         self._progress = progress
-        self._emit(
-            "fit_start",
-            fit_id=progress.fit_id,
-            what=LOOP,
-            optimizer=name,
-            **self._memory(),
-        )
+        self._emit(LoopStart(fit_id=progress.fit_id, what=LOOP, optimizer=name, **self._memory()))
         self._board.begin(progress)
 
     def _show(self) -> None:
@@ -269,12 +263,7 @@ class LoopReader:
         if progress is None:
             return
         self._board.end(progress)
-        self._emit(
-            "fit_end",
-            fit_id=progress.fit_id,
-            ok=error is None,
-            error=None if error is None else type(error).__name__,
-        )
+        self._emit(FitEnd.of(progress.fit_id, error))
 
 
 def _method_of(base: Any) -> tuple[type, str] | None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..batch_place import IN_ARGUMENT, BatchPlace
 from ..kept_data import Kept
-from ..record.facts import LOOP
+from ..record.events import LOOP
 
 WRITE_SECONDS = 0.05
 _RATE_SECONDS = 2.0

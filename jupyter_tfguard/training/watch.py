@@ -5,16 +5,16 @@ The callback is a subclass of the user's Keras callback class, version 2 or 3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from time import monotonic
 from typing import Any
 
+from ..record.events import Emit, EpochEnd, FitEnd, FitReady
 from ..shield import is_users, note_problem, shield, shielded
 from .checkpoints import CheckpointWatch
 from .describe import parameter_count
 from .progress import FitProgress, ProgressBoard, plain_logs
 
-Emit = Callable[..., None]
 _CHECKPOINT_SECONDS = 1.0
 _PLACE = "tracking a fit"
 
@@ -25,7 +25,7 @@ class FitWatch:
     Args:
         progress: The counters of the run.
         board: Writes the progress.
-        emit: Called with the kind of an event and its fields.
+        emit: Writes an event to the journal.
         model: Checked until it is built.
         checkpoints: Finds the checkpoints of this run.
     """
@@ -66,7 +66,7 @@ class FitWatch:
                 self.progress.parameter_count = new["parameter_count"] = count
                 self._complete = True
         if new:
-            self._emit("fit_ready", fit_id=self.progress.fit_id, **new)
+            self._emit(FitReady(fit_id=self.progress.fit_id, **new))
 
     def epoch_begins(self, epoch: int) -> None:
         """Called at the start of an epoch. `epoch`: counted from 0, as in Keras."""
@@ -89,12 +89,10 @@ class FitWatch:
         progress = self.progress
         progress.logs = plain_logs(logs)
         self._all_steps_end()
+        seconds = round(monotonic() - self._epoch_began, 6)
+        logs = dict(progress.logs)
         self._emit(
-            "epoch_end",
-            fit_id=progress.fit_id,
-            epoch=int(epoch) + 1,
-            logs=dict(progress.logs),
-            seconds=round(monotonic() - self._epoch_began, 6),
+            EpochEnd(fit_id=progress.fit_id, epoch=int(epoch) + 1, logs=logs, seconds=seconds)
         )
         self.find_checkpoint()
 
@@ -112,19 +110,14 @@ class FitWatch:
             self._emit_news({})
         self._model = None  # releases the user's model
         self._board.end(self.progress)
-        self._emit(
-            "fit_end",
-            fit_id=self.progress.fit_id,
-            ok=error is None,
-            error=None if error is None else type(error).__name__,
-        )
+        self._emit(FitEnd.of(self.progress.fit_id, error))
 
     def find_checkpoint(self) -> None:
         """Emit the checkpoints written since the last check. Keras saves in this thread, so they are complete."""
         self._checked_at = monotonic()
         with shielded("searching for checkpoints"):
             for found in self._checkpoints.poll():
-                self._emit("checkpoint", **found)
+                self._emit(found)
 
 
 def make_callback_class(base: Any) -> Any:

@@ -23,7 +23,8 @@ from ..collectors.process_activity import (
     started,
 )
 from ..errors import SourceUnavailable
-from ..record.facts import LOOP, Fork
+from ..record.events import LOOP
+from ..record.facts import Fork
 from ..record.stacks import Frame, service_threads
 from .monitored import MonitoredKernel
 

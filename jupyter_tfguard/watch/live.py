@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..decode import dict_of, json_object, number_of, text_of, whole_of
+from ..decode import decode, json_object, number_of
 from ..errors import FolderUnusable
 from ..private_files import PrivateFolder
-from ..record.facts import LOOP
+from ..record.events import LOOP, GpuOom, MemoryGrowth, MemoryStopped, event_of
+from ..record.fit_progress import RecordedProgress
 from ..record.journal import EventReader
 from ..record.marks import MarkReader
 from ..record.newest import newest_gpu_memory, newest_progress
@@ -105,9 +106,9 @@ class LiveReader:
     )
     _cells: CellReader = field(default_factory=CellReader)
     _gpu: GpuReader = field(default_factory=GpuReader)
-    _gpu_oom: OutOfMemoryReader = field(default_factory=lambda: OutOfMemoryReader("gpu_oom"))
-    _stop: OutOfMemoryReader = field(default_factory=lambda: OutOfMemoryReader("memory_stop"))
-    _growth: OutOfMemoryReader = field(default_factory=lambda: OutOfMemoryReader("memory_growth"))
+    _gpu_oom: OutOfMemoryReader = field(default_factory=lambda: OutOfMemoryReader(GpuOom))
+    _stop: OutOfMemoryReader = field(default_factory=lambda: OutOfMemoryReader(MemoryStopped))
+    _growth: OutOfMemoryReader = field(default_factory=lambda: OutOfMemoryReader(MemoryGrowth))
     _events: EventReader = field(default_factory=EventReader)
     _marks: MarkReader = field(default_factory=lambda: MarkReader(MARK_LIMIT))
     _training: dict[str, Any] | None = None
@@ -136,7 +137,7 @@ class LiveReader:
         if self._header is None:
             return self._last
         for record in self._event_records.read(self._folder):
-            event = self._events.take(record)
+            event = event_of(self._events.take(record))
             if event is not None:
                 for follower in self._followers:
                     follower.take(event)
@@ -191,56 +192,50 @@ class LiveReader:
 
 def training_state(progress: dict[str, Any] | None) -> dict[str, Any] | None:
     """The recording's progress as the panel's ``Training``; None without progress."""
-    if progress is None or _text(progress.get("what")) not in _KINDS:
+    found = decode(RecordedProgress, progress)
+    if found is None or found.what not in _KINDS:
         return None
-    logs = progress.get("logs")
-    whole = ("parameter_count", "batch_size", "epochs", "epoch", "steps", "step")
-    numbers = {name: whole_of(progress.get(name)) for name in whole}
-    speed = number_of(progress.get("steps_per_second"))
-    active = progress.get("active") is True
-    kind = progress["what"]
     return {
-        "kind": kind,
-        "active": active,
-        "refused": progress.get("refused") is True,
+        "kind": found.what,
+        "active": bool(found.active),
+        "refused": bool(found.refused),
         # A loop is known by its optimizer only.
-        "model_name": _text(progress.get("model_name")) or (None if kind == LOOP else "model"),
-        "optimizer": _text(progress.get("optimizer")),
-        **numbers,
-        "steps_per_second": speed,
-        "seconds_left": _seconds_left(numbers, speed) if active else None,
+        "model_name": found.model_name or (None if found.what == LOOP else "model"),
+        "optimizer": found.optimizer,
+        "parameter_count": found.parameter_count,
+        "batch_size": found.batch_size,
+        "epochs": found.epochs,
+        "epoch": found.epoch,
+        "steps": found.steps,
+        "step": found.step,
+        "steps_per_second": found.steps_per_second,
+        "seconds_left": _seconds_left(found),
         "logs": {
             # JSON has no NaN, but users want to see a loss that became NaN.
             str(name)[:_TEXT_LIMIT]: value
             if number_of(value) is not None
             else str(value)[:_TEXT_LIMIT]
-            for name, value in list(dict_of(logs).items())[:20]
+            for name, value in list((found.logs or {}).items())[:20]
             if type(value) in (int, float)
         },
-        "started": number_of(progress.get("started")),
-        "ended": number_of(progress.get("ended")),
+        "started": found.started,
+        "ended": found.ended,
     }
 
 
 def fit_place(progress: dict[str, Any]) -> FitPlace | None:
     """The place that a record of the progress names; None if no fit runs, or if it names none."""
-    fit_id, begun = whole_of(progress.get("fit_id")), whole_of(progress.get("steps_begun"))
-    in_step = progress.get("in_step")
-    if progress.get("active") is not True or type(in_step) is not bool:
+    found = decode(RecordedProgress, progress)
+    if found is None or not found.active or found.in_step is None:
         return None
-    if fit_id is None or begun is None:
+    if found.fit_id is None or found.steps_begun is None:
         return None
-    return FitPlace(fit_id, begun, whole_of(progress.get("validation_step")), in_step)
+    return FitPlace(found.fit_id, found.steps_begun, found.validation_step, found.in_step)
 
 
-def _seconds_left(numbers: dict[str, int | None], speed: float | None) -> float | None:
-    steps, step = numbers["steps"], numbers["step"]
-    if not speed or speed <= 0 or not steps or step is None:
+def _seconds_left(found: RecordedProgress) -> float | None:
+    speed, steps, step = found.steps_per_second, found.steps, found.step
+    if not found.active or not speed or speed <= 0 or not steps or step is None:
         return None
-    epochs, epoch = numbers["epochs"] or 1, numbers["epoch"] or 1
-    left = (epochs - epoch) * steps + (steps - step + 1)
+    left = ((found.epochs or 1) - (found.epoch or 1)) * steps + (steps - step + 1)
     return max(0.0, left / speed)
-
-
-def _text(value: object) -> str | None:
-    return text_of(value, _TEXT_LIMIT)

@@ -3,36 +3,15 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import Any
 
-from ..decode import number_of, size_of, text_of
-from ..record.newest import is_device
+from ..record.events import CellEnd, CellStart, Event, GpuDevice, MemoryStopped, Notice
 
 KEPT = 5
-LINES = 8
-_HEAD_LIMIT = 80
-_LINE_LIMIT = 2000  # a line may contain the path of a saved model twice
-_BUS_LIMIT = 20
-_WHAT_LIMIT = 20
 _DEVICES = 8
-_COUNT_LIMIT = 1_000_000_000
 
-Event = dict[str, Any]
 # Resident memory of the kernel as measured by the watcher, and its peak; bytes, None = unknown.
 Resident = tuple[int | None, int | None]
-
-
-@dataclass
-class _Running:
-    """A cell that has begun."""
-
-    count: int | None
-    head: str | None
-    began: float  # Unix seconds
-    rss_bytes: int | None
-    peak_bytes: int | None
-    highest_bytes: int = 0
 
 
 class CellReader:
@@ -42,39 +21,30 @@ class CellReader:
     """
 
     def __init__(self) -> None:
-        self._ended: list[Event] = []
-        self._running: _Running | None = None
+        self._ended: list[dict[str, Any]] = []
+        self._running: CellStart | None = None
+        self._highest_bytes = 0  # since it began
 
     def take(self, event: Event) -> None:
         """Process the next event."""
-        kind = event.get("kind")
-        if kind == "cell_start":
-            self._running = _Running(
-                _count(event.get("execution_count")),
-                text_of(event.get("head"), _HEAD_LIMIT),
-                number_of(event.get("t")) or time.time(),
-                size_of(event.get("rss_bytes")),
-                size_of(event.get("peak_bytes")),
-            )
-        elif kind == "cell_end":
+        if isinstance(event, CellStart):
+            self._running, self._highest_bytes = event, 0
+        elif isinstance(event, CellEnd):
             self._end(event)
 
-    def _end(self, event: Event) -> None:
-        count, running = _count(event.get("execution_count")), self._running
-        mine = running is not None and running.count == count
-        start, gpu_start = (
-            size_of(event.get("rss_start_bytes")),
-            size_of(event.get("gpu_start_bytes")),
-        )
+    def _end(self, event: CellEnd) -> None:
+        running = self._running
+        mine = running is not None and running.execution_count == event.execution_count
+        start, gpu_start = event.rss_start_bytes, event.gpu_start_bytes
         cell = {
-            "execution_count": count,
+            "execution_count": event.execution_count,
             "head": running.head if mine and running is not None else None,
             "running": False,
-            "seconds": number_of(event.get("seconds")),
-            "host_peak_bytes": _above(size_of(event.get("peak_bytes")), start),
-            "host_kept_bytes": _above(size_of(event.get("rss_bytes")), start),
-            "gpu_peak_bytes": _above(size_of(event.get("gpu_peak_bytes")), gpu_start),
-            "gpu_kept_bytes": _above(size_of(event.get("gpu_bytes")), gpu_start),
+            "seconds": event.seconds,
+            "host_peak_bytes": _above(event.peak_bytes, start),
+            "host_kept_bytes": _above(event.rss_bytes, start),
+            "gpu_peak_bytes": _above(event.gpu_peak_bytes, gpu_start),
+            "gpu_kept_bytes": _above(event.gpu_bytes, gpu_start),
         }
         if mine:
             self._running = None
@@ -89,15 +59,15 @@ class CellReader:
         if self._running is None:
             return tuple(self._ended)
         running, (rss, peak) = self._running, resident
-        running.highest_bytes = max(running.highest_bytes, rss or 0)
-        highest: int | None = running.highest_bytes or None
+        self._highest_bytes = max(self._highest_bytes, rss or 0)
+        highest: int | None = self._highest_bytes or None
         if peak is not None and running.peak_bytes is not None and peak > running.peak_bytes:
             highest = peak  # the peak rose during this cell
         now = {
-            "execution_count": running.count,
+            "execution_count": running.execution_count,
             "head": running.head,
             "running": True,
-            "seconds": max(0.0, time.time() - running.began),
+            "seconds": max(0.0, time.time() - (running.time or time.time())),
             "host_peak_bytes": _above(highest, running.rss_bytes),
             "host_kept_bytes": None,
             "gpu_peak_bytes": None,
@@ -111,26 +81,21 @@ class OutOfMemoryReader:
     """Keeps the latest event of one kind: memory ran out, or will, while the kernel is still running.
 
     Args:
-        kind: ``gpu_oom``, ``memory_stop`` or ``memory_growth``.
+        kind: Its class.
     """
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: type[Notice]) -> None:
         self._kind = kind
         self.latest: dict[str, Any] | None = None
 
     def take(self, event: Event) -> None:
         """Process the next event."""
-        if event.get("kind") != self._kind:
-            return
-        found, when = event.get("lines"), number_of(event.get("t"))
-        kept = found[:LINES] if isinstance(found, list) else []
-        lines = [line for line in (text_of(one, _LINE_LIMIT) for one in kept) if line]
-        if when is not None and lines:
+        if isinstance(event, self._kind) and event.time is not None and event.lines:
             self.latest = {
-                "time": when,
-                "execution_count": _count(event.get("execution_count")),
-                "what": text_of(event.get("what"), _WHAT_LIMIT),
-                "lines": lines,
+                "time": event.time,
+                "execution_count": event.execution_count,
+                "what": event.what if isinstance(event, MemoryStopped) else None,
+                "lines": list(event.lines),
             }
 
 
@@ -138,16 +103,13 @@ class GpuReader:
     """Follows what one kernel reports about its GPU devices."""
 
     def __init__(self) -> None:
-        self._made: dict[str, Event] = {}
+        self._made: dict[str, dict[str, Any]] = {}
         self._memory: list[dict[str, Any]] = []
 
     def take(self, event: Event) -> None:
         """Process the next event."""
-        if event.get("kind") == "gpu_device" and is_device(event) and len(self._made) < _DEVICES:
-            self._made[event["device"]] = {
-                "limit_bytes": size_of(event.get("limit_bytes")),
-                "bus_id": text_of(event.get("bus_id"), _BUS_LIMIT),
-            }
+        if isinstance(event, GpuDevice) and event.device and len(self._made) < _DEVICES:
+            self._made[event.device] = {"limit_bytes": event.limit_bytes, "bus_id": event.bus_id}
 
     def take_memory(self, devices: list[dict[str, Any]] | None) -> None:
         """Process the newest numbers of the allocators; None if there are no new ones."""
@@ -167,7 +129,3 @@ def _rise(cell: dict[str, Any]) -> int:
 
 def _above(value: int | None, start: int | None) -> int | None:
     return None if value is None or start is None else value - start
-
-
-def _count(value: object) -> int | None:
-    return value if type(value) is int and 0 < value < _COUNT_LIMIT else None

@@ -88,7 +88,8 @@ def test_an_end_of_an_idle_kernel_is_kept_only_right_after_a_stop(
     kernel = new_kernel()
     assert kernel.die(
         "import asyncio, time\nfrom jupyter_tfguard.kernel.current import current\n"
-        f"current().stop.latest = {{'t': time.time() - {seconds_ago}}}\n"
+        "from jupyter_tfguard.record.events import event_of\n"
+        f"current().stop.latest = event_of({{'kind': 'memory_stop', 't': time.time() - {seconds_ago}}})\n"
         "loop = asyncio.get_running_loop()\nloop.call_later(0.3, loop.stop)"
     ) in (0, 1)
     assert len(kernel.recording_paths()) == (0 if seconds_ago else 1)

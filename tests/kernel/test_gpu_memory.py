@@ -202,7 +202,7 @@ def test_a_line_that_arrives_after_its_device_is_read(monkeypatch: pytest.Monkey
         on_sample=lambda found: None,
         write=lambda told: None,
         native_text=lambda: next(texts),  # ends with an error if it is read more often than needed
-        emit=lambda kind, **fields: emitted.append(fields["device"]),
+        emit=lambda event: emitted.append(event.fields()["device"]),
     )
     for _ in range(5):
         pulse.tick()

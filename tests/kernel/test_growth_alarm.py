@@ -15,6 +15,7 @@ from jupyter_tfguard.kernel import growth_alarm
 from jupyter_tfguard.kernel.growing import Growing
 from jupyter_tfguard.kernel.growth_alarm import GrowthAlarm
 from jupyter_tfguard.kernel.reachable import places_of
+from jupyter_tfguard.record.events import Event, MemoryGrowth, event_of
 from jupyter_tfguard.training.gpu_memory import DeviceMemory
 from jupyter_tfguard.training.progress import FitProgress
 from jupyter_tfguard.units import GIB, MIB
@@ -33,17 +34,21 @@ class Made:
         self.alarm = GrowthAlarm(self.namespace, self._emit, lambda: self.progress)
         self.cell(1)
 
-    def _emit(self, kind: str, **fields: Any) -> None:
-        assert kind == "memory_growth"
-        self.events.append(fields)
+    def _emit(self, event: Event) -> None:
+        assert isinstance(event, MemoryGrowth)
+        self.events.append(event.fields())
+
+    def happened(self, kind: str, **fields: Any) -> None:
+        """As if the kernel had emitted it."""
+        event = event_of({"kind": kind} | fields)
+        assert event is not None
+        self.alarm.take(event)
 
     def cell(self, count: int, cell_id: str | None = "a", rss: int = GIB) -> None:
-        fields = {"execution_count": count, "cell_id": cell_id, "rss_bytes": rss}
-        self.alarm.take("cell_start", fields)
+        self.happened("cell_start", execution_count=count, cell_id=cell_id, rss_bytes=rss)
 
     def fit(self, number: int, model: int = 1, rss: int = GIB) -> None:
-        fields = {"what": "fit", "fit_id": number, "model_number": model, "rss_bytes": rss}
-        self.alarm.take("fit_start", fields)
+        self.happened("fit_start", what="fit", fit_id=number, model_number=model, rss_bytes=rss)
 
     def sample(self, rss: float, limit: float = 8 * GIB, files: float = 0.0) -> None:
         self.alarm._due = 0.0
@@ -54,7 +59,7 @@ class Made:
         self.progress.epoch = number
         self.sample(rss + 500 * MIB, files=files)
         self.sample(rss, files=files)
-        self.alarm.take("epoch_end", {"epoch": number})
+        self.happened("epoch_end", epoch=number)
         self.sample(rss, files=files)
 
     @property
@@ -77,7 +82,7 @@ def test_epochs_that_grow_raise_one_alarm_with_rate_and_time_left() -> None:
 def test_steps_of_a_training_loop_that_grow_raise_one_alarm() -> None:
     made = Made()
     made.progress = FitProgress(7, "loop", step=0)
-    made.alarm.take("fit_start", {"what": "loop", "fit_id": 7})
+    made.happened("fit_start", what="loop", fit_id=7)
     losses = made.namespace["losses"] = []
     for read in range(20):
         made.progress.step = read * 25
@@ -96,7 +101,7 @@ def test_steps_of_a_training_loop_that_grow_raise_one_alarm() -> None:
 def test_a_training_loop_that_keeps_nothing_raises_none() -> None:
     made = Made()
     made.progress = FitProgress(7, "loop", step=0)
-    made.alarm.take("fit_start", {"what": "loop", "fit_id": 7})
+    made.happened("fit_start", what="loop", fit_id=7)
     for read in range(40):
         made.progress.step = read * 250
         made.alarm._steps_due = 0.0
@@ -309,8 +314,8 @@ def test_nothing_is_said_of_the_epochs_of_a_fit_that_is_over() -> None:
     for epoch in range(1, 20):
         made.progress.epoch = epoch
         made.alarm.sampled({"process.rss_bytes": GIB + epoch * 100 * MIB})
-        made.alarm.take("epoch_end", {"epoch": epoch})
-    made.alarm.take("fit_end", {"fit_id": 1})
+        made.happened("epoch_end", epoch=epoch)
+    made.happened("fit_end", fit_id=1)
     made.sample(3 * GIB)
     assert made.events == []
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from jupyter_tfguard.postmortem import checkpoint_file as checkpoint_file_module
 from jupyter_tfguard.postmortem.checkpoint_file import checkpoint_file
+from jupyter_tfguard.record.events import Event, event_of, events_of
 
 
-def event(path: object) -> dict[str, Any]:
-    return {"kind": "checkpoint", "path": path}
+def event(path: object) -> Event:
+    found = event_of({"kind": "checkpoint", "path": path})
+    assert found is not None
+    return found
 
 
 def test_the_newest_one_is_looked_at(tmp_path: Path) -> None:
@@ -22,7 +24,7 @@ def test_the_newest_one_is_looked_at(tmp_path: Path) -> None:
         (tmp_path / f"{number}.keras").write_text("x")
         os.utime(tmp_path / f"{number}.keras", (number, number))
     events = [event(str(tmp_path / f"{number}.keras")) for number in (1, 2)]
-    assert checkpoint_file([*events, {"kind": "epoch_end"}]) == {"modified": 2.0}
+    assert checkpoint_file([*events, *events_of([{"kind": "epoch_end"}])]) == {"modified": 2.0}
 
 
 def test_the_format_of_several_files_is_known_by_its_last(tmp_path: Path) -> None:

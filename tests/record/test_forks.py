@@ -38,7 +38,8 @@ def look(way):
     if guard is not None:
         assert guard.current() is None
         if guard.of_parent() is not None:
-            guard.of_parent().emit('of-a-child', way=way)
+            from jupyter_tfguard.record.events import Import
+            guard.of_parent().emit(Import(module='of-a-child', version=way))
             guard.of_parent()._at_exit('of-a-child')
     with open('seen.jsonl', 'a') as file:
         file.write(json.dumps({'way': way, 'pid': os.getpid(), 'found': found}) + '\n')

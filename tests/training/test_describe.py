@@ -107,9 +107,7 @@ def test_a_checkpoint_is_told_once_and_again_when_it_is_written_again(tmp_path: 
     watch = CheckpointWatch([Mine(str(path)), object()], since=began)
     assert watch.poll() == []  # it is from an earlier run
     touch(path, began + 1)
-    assert [(w["path"], w["written"]) for w in watch.poll()] == [
-        (str(path), pytest.approx(began + 1))
-    ]
+    assert [(w.path, w.written) for w in watch.poll()] == [(str(path), pytest.approx(began + 1))]
     assert watch.poll() == []
     touch(path, began + 2)
     assert len(watch.poll()) == 1
@@ -123,7 +121,7 @@ def test_the_newest_of_a_numbered_row_counts(tmp_path: Path) -> None:
     touch(tmp_path / "m-01-0.50.keras", began + 1)
     touch(tmp_path / "m-02-0.40.keras", began + 2)
     touch(tmp_path / "other-03.keras", began + 3)
-    assert [Path(w["path"]).name for w in watch.poll()] == ["m-02-0.40.keras"]
+    assert [Path(w.path or "").name for w in watch.poll()] == ["m-02-0.40.keras"]
 
 
 def test_tensorflows_own_format_is_known_by_its_index(tmp_path: Path) -> None:
@@ -132,7 +130,7 @@ def test_tensorflows_own_format_is_known_by_its_index(tmp_path: Path) -> None:
     touch(tmp_path / "weights.data-00000-of-00001", began + 1)
     assert watch.poll() == []
     touch(tmp_path / "weights.index", began + 1)
-    assert [w["path"] for w in watch.poll()] == [str(tmp_path / "weights")]
+    assert [w.path for w in watch.poll()] == [str(tmp_path / "weights")]
 
 
 @pytest.mark.parametrize(

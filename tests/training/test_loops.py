@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from jupyter_tfguard.record.events import Event
 from jupyter_tfguard.training import loops as loops_module
 from jupyter_tfguard.training.iterations import count_of
 from jupyter_tfguard.training.loops import SHOWN_SECONDS, LoopReader
@@ -82,11 +83,13 @@ class Rig:
         self.original = self.keras.base.build
         self.board = ProgressBoard(self.written.append)
         self.ids = itertools.count(1)
-        self.reader = LoopReader(self.emit, self.board, self.ids, lambda: {"rss_bytes": 5})
+        self.reader = LoopReader(
+            self.emit, self.board, self.ids, lambda: {"rss_bytes": 5, "kept_bytes": 5}
+        )
         self.reader.attach(self.keras)
 
-    def emit(self, kind: str, **fields: Any) -> None:
-        self.events.append({"kind": kind} | fields)
+    def emit(self, event: Event) -> None:
+        self.events.append({"kind": event.kind} | event.fields())
 
     def tick(self, seconds: float = SHOWN_SECONDS) -> None:
         self.now += seconds

@@ -5,6 +5,7 @@ The forms of tf.data pipelines are in tests/benchmarks/pipelines.py, and tried i
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -79,7 +80,7 @@ def test_a_recording_without_a_place_is_read_as_one_of_an_earlier_version(record
 
 def test_a_recorded_place_has_the_words_of_the_fit() -> None:
     place = BatchPlace("function", "image_dataset_from_directory")
-    read = BatchPlace.of(dict(place._asdict()))
+    read = BatchPlace.of(asdict(place))
     assert read == place
     assert read.change("fit", 48) == "batch_size=48 of image_dataset_from_directory"
     assert read.code("fit", 48) == "image_dataset_from_directory(..., batch_size=48)"

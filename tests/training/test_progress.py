@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from jupyter_tfguard.record.events import Event
 from jupyter_tfguard.training import progress as progress_module
 from jupyter_tfguard.training import watch as watch_module
 from jupyter_tfguard.training.checkpoints import CheckpointWatch
@@ -58,8 +59,8 @@ def make() -> tuple[FitWatch, list[dict[str, Any]], list[dict[str, Any]], Progre
     board = ProgressBoard(written.append)
     progress = FitProgress(1, "fit", model_name="m", batch_size=8)
 
-    def emit(kind: str, **fields: Any) -> None:
-        events.append({"kind": kind} | fields)
+    def emit(event: Event) -> None:
+        events.append({"kind": event.kind} | event.fields())
 
     watch = FitWatch(progress, board, emit, Model(), CheckpointWatch([], time.time()))
     board.begin(progress)

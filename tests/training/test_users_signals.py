@@ -49,7 +49,7 @@ def test_no_alarm_is_lost_in_the_callback_and_no_file_is_given_up(
     progress = FitProgress(1, "fit", parameter_count=1)
     board = ProgressBoard(recording.set_progress)
     board.begin(progress)
-    watch = FitWatch(progress, board, recording.event, Unbuilt(), CheckpointWatch((), since=0.0))
+    watch = FitWatch(progress, board, recording.emit, Unbuilt(), CheckpointWatch((), since=0.0))
     callback = make_callback_class(Base)(watch)
     before = signal.signal(signal.SIGALRM, out_of_time)
     try:
@@ -128,7 +128,8 @@ def test_an_alarm_while_a_fit_is_being_told_of_ends_it(
     monkeypatch.setattr(shield, "_noted", {})
     board = ProgressBoard(lambda record: None)
     told: list[str] = []
-    recorder = TrainingRecorder(lambda kind, **fields: told.append(kind), board, dict)
+    unknown = {"rss_bytes": None, "kept_bytes": None}
+    recorder = TrainingRecorder(lambda event: told.append(event.kind), board, lambda: unknown)
     recorder.attach(cast(ModuleType, Keras))
     before = signal.signal(signal.SIGALRM, out_of_time)
     try:

@@ -171,7 +171,7 @@ class TestGpuOom:
         found = reader.read().memory_stop
         assert found is not None
         assert found["execution_count"] is None
-        assert found["lines"] == ["x" * 2000, *"abcdefg"]
+        assert found["lines"] == ["x" * 3000, *"abcdefg"]
 
 
 class TestGpuMemory:

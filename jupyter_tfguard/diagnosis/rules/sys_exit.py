@@ -5,8 +5,7 @@ sys.exit() does not end the kernel: IPython catches it in a cell, and in a threa
 
 from __future__ import annotations
 
-from ...decode import number_of
-from ...record.facts import QUIT, UNASKED
+from ...record.events import QUIT, UNASKED, MemoryStopped
 from ..activity import last_cell
 from ..ending import exit_fact, stderr_end, sure, text_evidence
 from ..evidence import Evidence
@@ -92,11 +91,7 @@ def _unasked(seen: Evidence, where: str) -> Finding:
     """The interpreter ended in an orderly way, but nobody had asked the kernel to end."""
     status = () if seen.exit_code is None else (exit_fact(seen),)
     mark = Fact(Source.KERNEL, "Python ended in an orderly way, without a request for shutdown")
-    stops = [
-        number_of(event.get("t")) or 0.0
-        for event in seen.journal
-        if event.get("kind") == "memory_stop"
-    ]
+    stops = [event.time or 0.0 for event in seen.journal if isinstance(event, MemoryStopped)]
     said = "Right before, tfguard had stopped a cell because memory was nearly full"
     is_near = bool(stops) and seen.died - stops[-1] < _AFTER_STOP_SECONDS
     stopped = (Fact(Source.KERNEL, said),) if is_near else ()
