@@ -168,6 +168,8 @@ def _pasted_facts(seen: Evidence, verdict: TextVerdict) -> tuple[Fact, ...]:
         facts.append(_quoted(verdict.after, "a consequence"))
     if seen.pasted.status is not None:
         facts.append(Fact(Source.TEXT, f"As reported: {seen.pasted.status.text}"))
+    if verdict.cause == "no_crash" and verdict.confidence is Confidence.POSSIBLE:
+        facts.append(Fact(Source.TEXT, "The end of the program is not in this text"))
     if verdict.cause == "gpu_oom_other_process" and seen.story.starved_device is not None:
         line = seen.story.starved_device
         facts.insert(0, _quoted(line, "almost no memory was free when the program started"))

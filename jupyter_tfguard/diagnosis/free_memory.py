@@ -17,7 +17,17 @@ _CREATED = re.compile(
 )
 # "Memory usage: 8019231744 bytes free, 8361738240 bytes total." after a CUDA library could not start
 _USAGE = re.compile(r"Memory usage: (?P<free>\d{1,18}) bytes free, (?P<total>\d{1,18}) bytes total")
+# PyTorch, in its words of several years:
+# (GPU 0; 7.80 GiB total capacity; 1.32 GiB already allocated; 5.12 MiB free; 1.33 GiB reserved in total by PyTorch)
+# GPU 0 has a total capacity of 7.80 GiB of which 5.12 MiB is free. ... this process has 1.90 GiB memory in use.
+_SIZE = r"(?P<{0}>[\d.]{{1,12}}) (?P<{0}_unit>[KMG]i?B)"
+_OF_PYTORCH = re.compile(
+    rf"{_SIZE.format('total')} total capacity; {_SIZE.format('own')} already allocated; {_SIZE.format('free')} free"
+    rf"|total capac\w{{0,3}}ty of {_SIZE.format('total_now')} of which {_SIZE.format('free_now')} is free\."
+    rf".{{0,300}}\bthis process has {_SIZE.format('own_now')} memory in use"
+)
 _STARVED_FRACTION = 0.1
+_OWN_FRACTION = 0.25
 _ROOMY_FRACTION = 0.5
 _STARVED_MIB = 512
 _MIB = {"K": 1 / 1024, "M": 1.0, "G": 1024.0}
@@ -28,13 +38,18 @@ def is_starved(line: LogLine) -> bool:
     if "Memory" not in line.text and "memory" not in line.text:
         return False
     if found := _FREE.search(line.text):
-        total, free = (
-            float(found[name]) * _MIB[found[f"{name}_unit"][0]] for name in ("total", "free")
-        )
-        return total > 0 and free < _STARVED_FRACTION * total
+        return _mib(found, "free") < _STARVED_FRACTION * _mib(found, "total")
+    if "capac" in line.text and (found := _OF_PYTORCH.search(line.text)):
+        now = "_now" if found["total"] is None else ""
+        total, own, free = (_mib(found, f"{name}{now}") for name in ("total", "own", "free"))
+        return free < _STARVED_FRACTION * total and own < _OWN_FRACTION * total
     if found := _CREATED.search(line.text):
         return int(found["size"]) < _STARVED_MIB
     return False
+
+
+def _mib(found: re.Match[str], name: str) -> float:
+    return float(found[name]) * _MIB[found[f"{name}_unit"][0]]
 
 
 def roomy(lines: Iterable[LogLine]) -> tuple[int, int] | None:

@@ -23,13 +23,21 @@ LONGEST_LINE = 4000
 TRACEBACK = "Traceback (most recent call last)"
 # If a message is repeated ten thousand times, only the first occurrences count.
 _HITS_OF_A_ROW = 40
+# What web pages, office programs and keyboards make of blanks and quotes.
+_CHARACTERS = str.maketrans(
+    "\u00a0\u2007\u2009\u202f\u3000\u2018\u2019\u201c\u201d\uff1a",
+    "     ''\"\":",
+    "\u200b\u200c\u200d\u2060\ufeff",
+)
+# "Traceback (most recent call last):\\n  File ...\\nMemoryError": a text that was printed as a Python or JSON string
+_ESCAPED_END = re.compile(r"\\n(?:\s|\\t|[A-Z\d'\"])")
+# A line of a web page: <br>, <span style="...">
+_TAGS = re.compile(r"</?(?:span|pre|code|div|font|strong|em|li|p|b|i|br)\b[^<>]{0,200}>")
 _ANSI = re.compile(
     r"\x1b(?:\[[0-9;?]{0,20}[ -/]?[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[@-Z\\-_])"
 )
 # "> # `": marks that web pages and mails put before a quoted line.
-_QUOTE_MARKS = re.compile(
-    r"^\s{0,40}(?:(?:>{1,8}|#{1,8}|//|\||`{1,3}|\*(?!\*))\s{1,40}|[>`]{1,8})+"
-)
+QUOTE_MARKS = re.compile(r"^\s{0,40}(?:(?:>{1,8}|#{1,8}|//|\||`{1,3}|\*(?!\*))\s{1,40}|[>`]{1,8})+")
 _MARKS = frozenset('>#/|`*"{')
 _WRAPPED = re.compile(r"[\x1b\r\x08\x0b\x0c\x85\u2028\u2029&]")
 _LINE_ENDS = re.compile(r"[\r\x08\x0b\x0c\x85\u2028\u2029]+|\n")
@@ -47,7 +55,7 @@ _WIDTHS = (79, 80, 100, 120, 132)
 _NARROWEST = 60
 _SHORTEST_REST = 10
 # How a line begins that is no rest of a wrapped one.
-_FRESH = re.compile(
+FRESH = re.compile(
     r"\s{2}|\t|\d{4}-\d\d|\[|[IWEF]\d{4}|Traceback|Killed|Terminated|Aborted|Segmentation|Bus error|Illegal|File |Epoch|\d{1,9}/\d|[\w.]{1,80}(?:Error|Exception|"
     r"Interrupt|Exit)\b|[A-Z][a-z]{2} [ \d]\d \d\d:|[A-Z/][^\s()]{2,40}: |"
     r"(?:[\w./-]{0,60}(?:sh|python[\d.]{0,6}|jupyter[\w-]{0,20}|run|stepd|mpirun|exec|kernel|conda|docker))(?:\[\d{1,10}\])?: |zsh|bash|\*\*\*|---|Fatal|terminate|OMP|Kernel|.{0,60}\d%\|"
@@ -157,6 +165,8 @@ def without_guesses(text: str) -> str:
 
 def log_lines(text: str) -> list[LogLine]:
     """The lines of a pasted log."""
+    if not text.isascii():
+        text = text.translate(_CHARACTERS)
     if "tTraceback (most" in text or "rTraceback (most" in text:
         text = _HEAD_WITHOUT_GAP.sub("    ", text)
     lines = [_bare(line) for line in uncarried(text.split("\n"))]
@@ -170,6 +180,15 @@ def native_lines(lines: Iterable[str]) -> list[LogLine]:
 
 def _bare(line: str) -> str:
     """The line without the JSON of a notebook file, and without what a launcher puts before each line."""
+    if "\\n" in line and _ESCAPED_END.search(line) is not None:
+        line = (
+            line.replace("\\r\\n", "\r")
+            .replace("\\n", "\r")
+            .replace("\\t", "\t")
+            .replace('\\"', '"')
+        )
+    if "</" in line or "<br" in line:
+        line = _TAGS.sub(lambda tag: "\r" if tag[0].startswith("<br") else "", line)
     if line.endswith(('"', '",', '"\r', '",\r')):
         line = _of_json(line)
     if line[:1] in _BEFORE or "| " in line[:70] or "]: " in line[:100]:
@@ -211,7 +230,7 @@ def _rejoined(lines: list[str]) -> list[str]:
         in_word = rest[:1].islower() and (found[place][-1].isalpha() or found[place][-1] == " ")
         if alone and len(rest) < _SHORTEST_REST and not in_word:
             continue
-        if rest and _FRESH.match(rest) is None and len(rest) < LONGEST_LINE:
+        if rest and FRESH.match(rest) is None and len(rest) < LONGEST_LINE:
             found[place], found[place + 1] = f"{found[place]}{rest}", ""
     return found
 
@@ -253,7 +272,7 @@ def _read(numbered: Iterable[tuple[int, str]]) -> Iterator[LogLine]:
         if is_plain:
             pieces: Iterable[str] = (raw,)
         else:
-            pieces = (_QUOTE_MARKS.sub("", piece, count=1) for piece in _unwrapped(raw))
+            pieces = (QUOTE_MARKS.sub("", piece, count=1) for piece in _unwrapped(raw))
         for piece in pieces:
             for record in _records(piece):
                 for part in cut_at_bar(record):

@@ -29,6 +29,7 @@ from .python_stacks import (
     without_fault_text,
     without_import,
 )
+from .readings import story_of
 from .seen_hang import SeenHang, hang_of
 from .story import Story
 
@@ -223,7 +224,7 @@ class Observed:
     def story(self) -> Story:
         """All of the text, interpreted: the pasted log, else the stderr tail."""
         if self.pasted is not None:
-            return Story(log_lines(self.pasted.text))
+            return story_of(self.pasted.text)
         return Story(native_lines(self.stderr_lines))
 
     @cached_property

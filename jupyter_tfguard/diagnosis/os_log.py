@@ -156,7 +156,7 @@ def is_of_system(line: str) -> bool:
 def oom_kills(lines: Sequence[str]) -> list[OomKill]:
     """The kills in these lines, in order; several lines about the same victim count once."""
     found: dict[int | None, OomKill] = {}
-    group = ""
+    group, begun = "", None
     for line in rejoined(lines):
         if "oom-kill:" not in line and "process" not in line and "limit of" not in line:
             continue
@@ -169,7 +169,9 @@ def oom_kills(lines: Sequence[str]) -> list[OomKill]:
             found[pid] = replace(known, by_limit=by_limit, group=named["group"] if named else "")
         elif killed := _KILLED.search(line):
             number = int(killed["pid"]) if (killed["pid"] or "").isdigit() else None
-            old, prefix = found.get(number), killed["prefix"]
+            old, prefix = found.get(number), killed["prefix"] or begun
+            # The next line names the thread's process, without the words before.
+            begun = prefix if "or sacrifice child" in line else None
             if killed["name_only"] and not prefix and old is None:
                 continue
             if old is None:

@@ -24,7 +24,7 @@ PROGRESS = re.compile(
 DONE = re.compile(
     r"\b(?:sav(?:ed|ing) (?:the |trained |best |final )*(?:model|checkpoint|weights|predictions|results?|file|output)"
     r"|(?:models?|checkpoint|weights|predictions|results?|files?|output|report|table) (?:(?:is|are|was|were) )?(?:saved|written|stored)\b"
-    r"|training (?:complete|completed|finished|done)|completed successfully|successfully completed|done[.!]?$"
+    r"|training (?:complete|completed|finished|done)|\b(?:early stopping|stopping (?:the )?training)\b|completed successfully|successfully completed|done[.!]?$"
     r"|finished(?!(?:At)?[\"']?:\s{1,20}[\"']?(?:[A-Z][a-z]{2}, \d|\d{4}-\d\d-\d\d))"
     r"|elapsed|tests? passed|\d{1,6} passed\b|predict(?:ion|ed)s?\b\s?[:=])",
     re.IGNORECASE,
@@ -32,7 +32,7 @@ DONE = re.compile(
 # The rest of a warning that a library prints over several lines: advice in whole sentences, a list of folders. It is no output
 # of the program.   If you are a user of the module, the easiest solution ...      ./cuda_sdk_lib      downgrade to 'numpy<2' or ... .
 _REST_OF_A_WARNING = re.compile(
-    r"^\s*(?:(?:If you|You (?:can|may|might|should|could)|Please|Consider|To (?:disable|enable|avoid|fix|turn|silence|support)|We (?:expect|recommend)|Some modules?\b"
+    r"^\s*(?:(?:If you|The current \w{1,20} install|You (?:can|may|might|should|could)|Please|Consider|To (?:disable|enable|avoid|fix|turn|silence|support)|We (?:expect|recommend)|Some modules?\b"
     r"|For (?:more|debugging|most)|This (?:may|can|might|could|will|message|warning)|Note:?|See (?:also )?(?:https?:|the|more))\b.{10}"
     r"|(?:Limit|InUse|MaxInUse|NumAllocs|MaxAllocSize|Reserved|PeakReserved|LargestFreeBlock): {1,30}\d+$|[a-z][^=:|]{0,200} [^=:|]{10,200}\.$|.{0,80}\bfollowing\b.{0,60}:$|(?:\.{0,2}/|[A-Z]:\\)\S*$)"
 )
@@ -61,6 +61,10 @@ _ON_THE_WAY = re.compile(
 )
 # Epoch 10/10
 _LAST_EPOCH = re.compile(r"(?i)\bepoch:? ?\[?(\d{1,7})/\1(?!\d)")
+_EPOCH = re.compile(r"(?i)\bepoch:? ?\[?(\d{1,7})\b")
+# Accuracy: 0.92    f1 = 0.81: a number of the whole run, and of no step
+_RESULT = re.compile(r"(?i)\b(?:accuracy|auc|f1|precision|recall|score|mae|mse)\b\s?[:=]\s?\d")
+_OF_A_STEP = re.compile(r"(?i)\b(?:epochs?|steps?|iter\w{0,8}|batch|loss|it/s|s/it)\b|\d/\d|\d%")
 # Lines of Jupyter Server and of the controller of a batch system: they go on when the program has ended.
 _OF_A_SERVER = re.compile(
     r"^\[[IWEDC] [\d:. -]{5,30} \w{0,30}(?:App|Hub|Restarter)\b|\b_job_complete: |\bslurmctld\b|^\s{0,20}\d{1,10}(?:_\d{1,6})?\.ext"
@@ -132,6 +136,20 @@ def shows_end(line: LogLine) -> bool:
     if DONE.search(text) is not None and _ON_THE_WAY.search(text) is None:
         return True
     return _LAST_STEP.search(text) is not None and _NUMBERS.search(text) is not None
+
+
+def epoch_number(line: LogLine) -> str | None:
+    """The number of the epoch that the line names; None without one."""
+    found = (
+        _EPOCH.search(line.message[:300]) if "poch" in line.text or "POCH" in line.text else None
+    )
+    return None if found is None else found[1]
+
+
+def is_result(line: LogLine) -> bool:
+    """True for a measure of the whole run, which is printed when the training has ended."""
+    text = line.message[:300]
+    return _RESULT.search(text) is not None and _OF_A_STEP.search(text) is None
 
 
 def is_last_epoch(line: LogLine) -> bool:

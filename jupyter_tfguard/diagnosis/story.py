@@ -15,7 +15,13 @@ from functools import cached_property
 
 from .bars import bar_place
 from .free_memory import is_starved, roomy
-from .log_lines import TRACEBACK, Haystack, LogLine, is_cut_in_traceback, without_guesses
+from .log_lines import (
+    TRACEBACK,
+    Haystack,
+    LogLine,
+    is_cut_in_traceback,
+    without_guesses,
+)
 from .progress import (
     DONE,
     PROGRESS,
@@ -50,7 +56,7 @@ _IMPORT = re.compile(
 # "CUDA out of memory. Tried to allocate 9.00 GiB, skipping this length": the program caught the error.
 _HANDLED = re.compile(
     r"\b(?:skipp(?:ing|ed)|(?:will retry|retrying|retried)|caught|handled|halv(?:ing|ed)|falling back|fell back|(?<!Exception )ignor(?:ing|ed)(?! \(for causing)|continuing"
-    r"|(?:reduc|lower|decreas|shrink)ing|trying (?:again|with|a smaller|half)|trying \d|next (?:trial|size|batch|config\w*))\b",
+    r"|(?<!or )(?<!by )(?<!try )(?<!der )(?<!ing )(?:reduc|lower|decreas|shrink)ing|trying (?:again|with|a smaller|half)|trying \d|next (?:trial|size|batch|config\w*))\b",
     re.IGNORECASE,
 )
 # Epoch 0:   4%|#         | 120/3000 [00:41<16:20, 2.94it/s]    Epoch 0:   4%|##
@@ -245,11 +251,15 @@ class Story:
 
     @property
     def stderr_end(self) -> Sign | None:
-        """The last line, if it reports a refused request for GPU memory and no output follows."""
+        """The last line that is no output, if it reports a refused request for GPU memory or a GPU that the build does not know."""
         last = next(reversed(self.signs), None)
-        if last is None or last.role is not Role.HINTS or last.cause != "gpu_oom":
+        if (
+            last is None
+            or last.role is not Role.HINTS
+            or any(map(is_ordinary, self.lines[last.index + 1 :]))
+        ):
             return None
-        return last if last.index + 1 == len(self.lines) else None
+        return last if last.cause in ("gpu_oom", "gpu_arch_unsupported") else None
 
     @cached_property
     def starved_device(self) -> LogLine | None:

@@ -97,7 +97,8 @@ class CrashLog:
 
         A pasted log rarely names its own process. The victim is then, in this order: the process that the log names, one
         that runs Python, one whose job or container the log names, or the only victim unless it is a well-known program. If
-        no line names a victim, it is a Python process that asked for memory in vain.
+        no line names a victim, it is a Python process that asked for memory in vain. A text about nothing but kills is about
+        the last one, whatever ran there.
         """
         kills = self.oom_kills
         if self._seen.pasted is None:
@@ -108,6 +109,7 @@ class CrashLog:
             or [kill for kill in kills if self._names_group(kill)]
             or [kill for kill in kills if len(kills) == 1 and not OTHER_NAMES.match(kill.name)]
             or [kill for kill in asked_in_vain(self._lines) if not kills and runs_python(kill.name)]
+            or (kills if self._shows_only_kills else [])
         )
         return ours[-1] if ours else None
 
@@ -126,6 +128,14 @@ class CrashLog:
             return False
         others = (line for line in self._program_lines if line.strip() and not os_faults([line]))
         return self._seen.story.best is None and next(others, None) is None
+
+    @property
+    def _shows_only_kills(self) -> bool:
+        """True if no line shows a step or an end of a program: the kills are all that the text is about."""
+        story, separate = self._seen.story, self._seen.kernel_log.lines
+        alone = not separate and story.last_progress < 0 and not story.ended_badly
+        asked = any(runs_python(kill.name) for kill in asked_in_vain(self._lines))
+        return alone and not asked and len(self._program_lines) <= 1
 
     @cached_property
     def _program_lines(self) -> list[str]:

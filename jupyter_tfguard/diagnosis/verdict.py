@@ -18,6 +18,7 @@ from .finding import Confidence
 from .log_lines import LogLine, is_cut_in_traceback
 from .observed import Observed
 from .os_log import runs_python
+from .progress import epoch_number, is_result
 from .remarks import is_on_gpu, says_that_it_hung
 from .signs import Role, Sign
 from .story import Story
@@ -138,9 +139,19 @@ def _survival(story: Story) -> Confidence | None:
         return Confidence.CERTAIN if certain and not story.retold else Confidence.LIKELY
     if story.ended_well:
         return Confidence.LIKELY
+    if story.survived and _goes_on(story):
+        return Confidence.POSSIBLE
     # A large request for memory is harmless, but it may be the last thing that a program writes.
     short = any(sign.row.id == "tf-ten-percent" for sign in story.signs)
-    return Confidence.LIKELY if story.signs and story.alarming and not short else None
+    return Confidence.POSSIBLE if story.signs and story.alarming and not short else None
+
+
+def _goes_on(story: Story) -> bool:
+    """True if a result follows the last alarming line, or a second epoch."""
+    last = max(sign.index for sign in story.survived)
+    after = story.lines[last + 1 : story.last_progress + 1]
+    epochs = {number for line in after if (number := epoch_number(line)) is not None}
+    return not story.stops_midway and (len(epochs) > 1 or any(map(is_result, after)))
 
 
 def _in_system_log(story: Story, kernel_log: Story) -> Sign | None:
