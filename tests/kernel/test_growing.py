@@ -17,8 +17,7 @@ import pytest
 from jupyter_tfguard.kept_data import Holder
 from jupyter_tfguard.kernel import hidden, reachable
 from jupyter_tfguard.kernel.growing import CellHolders
-from jupyter_tfguard.kernel.memory_stop import worth_naming
-from jupyter_tfguard.units import GIB, MIB
+from jupyter_tfguard.units import MIB
 
 np = pytest.importorskip("numpy")
 
@@ -365,25 +364,6 @@ def test_no_code_of_the_users_runs() -> None:
     dict.update(table, {n: 2 * n for n in range(1000)})
     cells.names["queue"] = deque([Proxy(), Loud(), Table()])
     assert {one.name for one in cells.found(added=1 << 30)} >= {"loud", "table"}
-
-
-@pytest.mark.parametrize(
-    ("added", "names"),
-    [
-        (64 * GIB, []),
-        (GIB, ["kept"]),  # the results explain less than the cell added
-        (128 * MIB, ["Out", "kept"]),
-        (None, ["Out"]),  # a single request: only what is large
-    ],
-)
-def test_what_is_worth_a_sentence(added: int | None, names: list[str]) -> None:
-    held = [
-        Holder("few", "few.", added_bytes=MIB),
-        Holder("kept", "kept.", added_bytes=300 * MIB),
-        Holder("Out", "Out.", added_bytes=600 * MIB, is_old=True),
-        Holder("the last traceback", "It.", added_bytes=150 * MIB, is_old=True),
-    ]
-    assert [one.name for one in worth_naming(held, added, 2 * GIB)] == names
 
 
 def test_in_a_large_notebook_only_what_is_known_to_have_grown_is_named() -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 from collections.abc import Iterator
-from pathlib import Path
 
 import psutil
 import pytest
@@ -45,24 +43,15 @@ class InChild(layers.Layer):
 """
 
 
-@contextlib.contextmanager
-def kernel_in(folder: Path) -> Iterator[GuardedKernel]:
-    """A kernel with a folder of its own for temporary files."""
+@pytest.fixture(scope="module")
+def keras_kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedKernel]:
+    """A kernel with Keras, the functions above and a folder of its own for temporary files. The last test ends it."""
+    folder = tmp_path_factory.mktemp("trial")
     (folder / "temporary").mkdir()
     environment = {"TMPDIR": str(folder / "temporary")}
     with guarded_kernel(folder, startup_file=False, environment=environment) as kernel:
         works(kernel, SETUP)
         yield kernel
-
-
-@pytest.fixture(scope="module")
-def keras_kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedKernel]:
-    """A kernel with Keras and the functions above; it leaves no child and no temporary file."""
-    folder = tmp_path_factory.mktemp("trial")
-    with kernel_in(folder) as kernel:
-        yield kernel
-        works(kernel, "PROCESS.close()")
-        assert left_over(kernel) == []
 
 
 def left_over(kernel: GuardedKernel) -> list[str]:
@@ -371,20 +360,24 @@ def test_texts_and_vocabularies_travel(keras_kernel: GuardedKernel) -> None:
     )
 
 
-def test_an_interrupt_or_the_end_of_the_kernel_ends_the_child(tmp_path: Path) -> None:
-    with kernel_in(tmp_path) as kernel:
-        cell = "trial_alone(seq(InChild(signal.pause)), {'x': X, 'y': Y}, 16)"
-        request = kernel.send(cell)
-        wait_for_trial(kernel)
-        kernel.manager.interrupt_kernel()
-        assert kernel.finish(request).error == "KeyboardInterrupt"
-        assert left_over(kernel) == []
+def test_no_child_is_left_after_the_trials_an_interrupt_or_the_end_of_the_kernel(
+    keras_kernel: GuardedKernel,
+) -> None:
+    kernel = keras_kernel
+    works(kernel, "PROCESS.close()")
+    assert left_over(kernel) == []
+    cell = "trial_alone(seq(InChild(signal.pause)), {'x': X, 'y': Y}, 16)"
+    request = kernel.send(cell)
+    wait_for_trial(kernel)
+    kernel.manager.interrupt_kernel()
+    assert kernel.finish(request).error == "KeyboardInterrupt"
+    assert left_over(kernel) == []
 
-        kernel.send(cell)
-        ends = wait_for_trial(kernel)
-        os.kill(kernel.pid, signal.SIGKILL)
-        kernel.wait_for_end()
-        wait_until(lambda: not any(map(works_still, ends)), "the end of both processes")
+    kernel.send(cell)
+    ends = wait_for_trial(kernel)
+    os.kill(kernel.pid, signal.SIGKILL)
+    kernel.wait_for_end()
+    wait_until(lambda: not any(map(works_still, ends)), "the end of both processes")
 
 
 def wait_for_trial(kernel: GuardedKernel) -> list[psutil.Process]:

@@ -30,7 +30,7 @@ const START = 1_795_000_000;
 const MIB = 2 ** 20;
 /** Between two samples, as it really is: five minutes are no multiple of it. */
 const STEP = 1.0137;
-const PHASES = Array.from({ length: 20 }, (_, index) => index / 20);
+const PHASES = [0, 0.2, 0.4, 0.6, 0.8];
 const CARD = sample('status').gpus.devices[0];
 
 /** What the server remembers: a row a minute at first, then one a step. */
