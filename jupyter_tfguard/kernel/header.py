@@ -74,17 +74,6 @@ def _kernel_name(connection: Path | None) -> str | None:
     return None
 
 
-def claim_environment() -> None:
-    """Mark the environment variables as belonging to this kernel, unless they were inherited from another kernel."""
-    os.environ.setdefault(KERNEL_VARIABLE, str(os.getpid()))
-
-
-def release_environment() -> None:
-    """Undo :func:`claim_environment`."""
-    if not _is_inherited():
-        os.environ.pop(KERNEL_VARIABLE, None)
-
-
 def _is_inherited() -> bool:
     """True if the environment is that of another guarded kernel, as with ``!papermill x.ipynb`` in a cell."""
     return os.environ.get(KERNEL_VARIABLE, str(os.getpid())) != str(os.getpid())
@@ -167,6 +156,15 @@ class HeaderKeeper:
         self._recording = recording
         self._starter_pid = os.getppid()
         self._starter_is_gone = False
+
+    def claim_environment(self) -> None:
+        """Mark the environment variables as belonging to this kernel, unless they were inherited from another kernel."""
+        os.environ.setdefault(KERNEL_VARIABLE, str(os.getpid()))
+
+    def release_environment(self) -> None:
+        """Undo :meth:`claim_environment`."""
+        if not _is_inherited():
+            os.environ.pop(KERNEL_VARIABLE, None)
 
     def write(self, fields: dict[str, Any]) -> None:
         """Write fields into the header."""

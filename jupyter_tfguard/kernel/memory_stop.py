@@ -113,16 +113,25 @@ class MemoryStop:
         )
         guard.start(free_signal())
         self.guard = guard
-        self._hook_tracebacks(guard)
-        self._callbacks = Callbacks(
-            getattr(self._shell, "kernel", None), guard, partial(self._report, None)
-        )
-        self._callbacks.start()
         self.imported()
 
-    def _hook_tracebacks(self, guard: MemoryGuard) -> None:
-        # IPython has no event between the end of the user's code and the traceback.
-        shown = self._shell.showtraceback
+    def watch_callbacks(self) -> None:
+        """Watch the callbacks of widgets, which run outside of cells."""
+        if self.guard is not None:
+            kernel = getattr(self._shell, "kernel", None)
+            self._callbacks = Callbacks(kernel, self.guard, partial(self._report, None))
+            self._callbacks.start()
+
+    def unwatch_callbacks(self) -> None:
+        """Undo :meth:`watch_callbacks`."""
+        if self._callbacks is not None:
+            self._callbacks.stop()
+
+    def hook_tracebacks(self) -> None:
+        """Prepare the traceback of a stopped cell: IPython has no event between the end of the user's code and the traceback."""
+        guard, shown = self.guard, self._shell.showtraceback
+        if guard is None:
+            return
 
         def showtraceback(*args: Any, **kwargs: Any) -> Any:
             with shielded("traceback of a stopped cell"):
@@ -260,13 +269,18 @@ class MemoryStop:
         """Stop the memory guard."""
         guard, self.guard = self.guard, None
         if guard is not None:
-            vars(self._shell).pop("showtraceback", None)
-            if self._callbacks is not None:
-                self._callbacks.stop()
-            if self._weights is not None:
-                self._weights.detach()
-                self._weights = None
             guard.stop()
+
+    def unhook_tracebacks(self) -> None:
+        """Undo :meth:`hook_tracebacks`."""
+        if self.guard is not None:
+            vars(self._shell).pop("showtraceback", None)
+
+    def detach_weights(self) -> None:
+        """Restore the methods of Keras that make weights."""
+        weights, self._weights = self._weights, None
+        if weights is not None:
+            weights.detach()
 
     def before_fork(self) -> None:
         """Free memory that a child shares could not be given back as long as the child runs."""

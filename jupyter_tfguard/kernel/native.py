@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
+from ..config import TfGuard
 from ..private_files import PrivateFolder
 from ..record.late_stderr_helper import LateStderrHelper
 from ..record.native_text import native_text_since, stderr_end
@@ -15,6 +16,7 @@ from ..record.stderr_tail import PARTS, StderrTail
 from ..shield import part, shielded
 from .client_stream import ClientStream
 from .faults import FaultFiles
+from .header import is_watched
 from .stacks import StacksOnRequest
 
 _CELL_END_SECONDS = 0.5
@@ -24,13 +26,26 @@ class NativeParts:
     """The parts that write native text and stacks to the recording. Parts that fail are left out and reported.
 
     Args:
+        settings: The options.
         problems: A sentence is added for each part that cannot start.
         on_problem: Called with a sentence when native text is no longer recorded.
+        recording: Returns the recording; without one nothing is started.
+        thread: Returns the native id of the thread that calls :meth:`tick`.
     """
 
-    def __init__(self, problems: list[str], on_problem: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        settings: TfGuard,
+        problems: list[str],
+        on_problem: Callable[[str], None],
+        recording: Callable[[], Recording | None],
+        thread: Callable[[], int | None],
+    ) -> None:
+        self._keeps_text = settings.record_stderr
         self._problems = problems
         self._on_problem = on_problem
+        self._recording = recording
+        self._thread = thread
         self._folder: PrivateFolder | None = None
         self._faults: FaultFiles | None = None
         self._faulthandler_state = "off"
@@ -38,40 +53,34 @@ class NativeParts:
         self._helper: LateStderrHelper | None = None
         self._stacks: StacksOnRequest | None = None
 
-    def start(self, folder: PrivateFolder, *, keep_text: bool, watched: bool) -> None:
-        """Start recording stack traces at fatal signals, and native text.
-
-        Args:
-            folder: The recording.
-            keep_text: Record native text.
-            watched: A watcher forwards the last native text after the kernel's end; otherwise a helper process does.
-        """
-        self._folder = folder
-        with part("stack traces at fatal signals", self._problems):
-            self._faults = FaultFiles(folder)
+    def start_faults(self) -> None:
+        """Record the stack at fatal and terminating signals."""
+        if (recording := self._recording()) is not None:
+            self._folder = recording.folder
+            self._faults = FaultFiles(recording.folder)
             self._faulthandler_state = self._faults.start()
-        if keep_text:
-            with part("stderr tail", self._problems):
-                tail = StderrTail(folder, self._on_problem, ClientStream.found())
-                tail.start()
-                self._tail = tail
-            if self._tail is not None and not watched and (shared := self._tail.shared):
-                with part("last native text of a crash", self._problems):
-                    helper = LateStderrHelper(folder.path, shared, self._on_problem)
-                    helper.start()
-                    self._helper = helper
 
-    def offer_stacks(self, recording: Recording, thread: int | None) -> None:
-        """Serve requests for stacks, and announce this in the header.
+    def start_tail(self) -> None:
+        """Record native text. Without a watcher, a helper process forwards the last of it after the kernel's end."""
+        recording = self._recording()
+        if recording is None or not self._keeps_text:
+            return
+        tail = StderrTail(recording.folder, self._on_problem, ClientStream.found())
+        tail.start()
+        self._tail = tail
+        if not is_watched() and (shared := tail.shared):
+            with part("last native text of a crash", self._problems):
+                helper = LateStderrHelper(recording.folder.path, shared, self._on_problem)
+                helper.start()
+                self._helper = helper
 
-        Args:
-            thread: Native id of the thread that calls :meth:`tick`.
-        """
-        with part("stack traces of a hung kernel", self._problems):
+    def start_stacks(self) -> None:
+        """Serve requests for stacks, and announce this in the header."""
+        if (recording := self._recording()) is not None:
             stacks = StacksOnRequest(
                 recording.folder, lambda fields: recording.write_header({HEADER_KEY: fields})
             )
-            stacks.start(thread)
+            stacks.start(self._thread())
             self._stacks = stacks
 
     def state(self) -> dict[str, Any]:
@@ -113,20 +122,31 @@ class NativeParts:
         if self._stacks is not None:
             self._stacks.tick()
 
-    def stop(self) -> None:
-        """Stop every part; a failure of one does not prevent the others from stopping."""
-        for ended in (self._tail, self._helper, self._faults, self._stacks):
+    def stop_faults(self) -> None:
+        """Undo :meth:`start_faults`, also in a forked child."""
+        faults, self._faults = self._faults, None
+        if faults is not None:
+            faults.stop()
+
+    def stop_tail(self) -> None:
+        """Undo :meth:`start_tail`."""
+        for ended in (self._tail, self._helper):
             if ended is not None:
                 with shielded("unloading"):
                     ended.stop()
-        self._tail = self._helper = self._faults = self._stacks = None
+        self._tail = self._helper = None
 
-    def leave_child(self) -> None:
-        """In a forked child: undo what it has inherited. A killed worker must not look like a crashed kernel."""
+    def stop_stacks(self) -> None:
+        """Undo :meth:`start_stacks`, also in a forked child."""
+        stacks, self._stacks = self._stacks, None
+        if stacks is not None:
+            stacks.stop()
+
+    def leave_tail(self) -> None:
+        """In a forked child: a killed worker must not look like a crashed kernel."""
         left = (self._tail, self._helper)
         self._tail = self._helper = None
         for inherited in left:
             if inherited is not None:
                 with shielded("forked child"):
                     inherited.leave_child()
-        self.stop()

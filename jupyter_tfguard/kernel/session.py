@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..config import TfGuard
@@ -19,18 +19,12 @@ from ..shield import note_problem, part, shielded
 from ..training.gpu_memory import DeviceMemory
 from .cell_memory import CellMeter
 from .cells import CellRecorder
+from .changes import methods
 from .endings import Endings
 from .gpu_oom import GpuOomNotice
 from .gpu_pulse import GpuPulse
 from .growth_alarm import GrowthAlarm
-from .header import (
-    HeaderKeeper,
-    claim_environment,
-    is_watched,
-    kernel_header,
-    release_environment,
-    watcher_alive,
-)
+from .header import HeaderKeeper, kernel_header, watcher_alive
 from .libraries import UserLibraries
 from .memory import KernelMemory
 from .memory_stop import MemoryStop
@@ -51,6 +45,7 @@ class GuardSession:
     Args:
         shell: The IPython shell, with its kernel.
         settings: The options.
+        shell_names: Magic and extension names.
 
     Attributes:
         problems: What does not work, a sentence each.
@@ -58,21 +53,23 @@ class GuardSession:
         pulse: Samples this kernel; None if that does not work.
         panel: The panel of ``%tfguard panel``; None until it is first shown.
         memory, libraries, cells, stop: Parts that status and panel read.
+        header, native, endings: Parts that changes.py names.
     """
 
-    def __init__(self, shell: Any, settings: TfGuard) -> None:
+    def __init__(self, shell: Any, settings: TfGuard, shell_names: Any) -> None:
         self.shell = shell
+        self.shell_names = shell_names
         self.settings = settings
         self.problems: list[str] = []
         self.recording: Recording | None = None
         self.pulse: Pulse | None = None
         self.memory = KernelMemory()
-        self._header = HeaderKeeper(lambda: self.recording)
+        self.header = HeaderKeeper(lambda: self.recording)
         self.news = News(settings, None, None)
         self.libraries = UserLibraries(
             settings,
             self.emit,
-            self._header,
+            self.header,
             memory=self.memory.now,
             on_progress=self._write_progress,
             on_growth=self._write_guard_state,
@@ -88,13 +85,19 @@ class GuardSession:
             lambda: self.libraries.progress,
             self._growth_alarm,
         )
-        self._native = NativeParts(self.problems, self._problem)
+        self.native = NativeParts(
+            settings,
+            self.problems,
+            self._problem,
+            lambda: self.recording,
+            lambda: None if self.pulse is None else self.pulse.thread_id,
+        )
         self._meter = CellMeter(self.memory.process, self._gpu_devices)
         self._gpu_pulse = GpuPulse(
             self.memory.allocators,
             self._sampled_gpu,
             self._write_gpu_memory,
-            self._native.text,
+            self.native.text,
             self.emit,
         )
         self.cells = CellRecorder(
@@ -103,9 +106,9 @@ class GuardSession:
             self._meter,
             GpuOomNotice(
                 self.emit,
-                self._native.place,
-                self._native.text,
-                self._native.wait_forwarded,
+                self.native.place,
+                self.native.text,
+                self.native.wait_forwarded,
                 lambda: self.libraries.progress,
                 lambda: bool(self.memory.allocators.devices()),
                 prints=settings.explain_gpu_oom,
@@ -114,52 +117,46 @@ class GuardSession:
             on_start=self._cell_starts,
             on_end=self._cells_end,
         )
-        self._endings = Endings(shell, self.emit, self._at_exit)
+        self.endings = Endings(shell, self.emit, self._at_exit)
         self.panel: Panel | None = None
+
+    @functools.cached_property
+    def _sampler(self) -> Sampler:
+        return self.memory.sampler()
 
     # --- start
 
     def start(self) -> None:
-        """Start all parts. Memory growth comes first: it matters most, and depends on nothing else."""
-        with part("memory growth", self.problems):
-            self.libraries.set_growth()
-        sampler = self.memory.sampler()
-        with part("recording", self.problems):
-            self._start_recording(sampler)
-        with part("samples", self.problems):
-            pulse = Pulse(
-                sampler, self.settings.busy_hertz, self.settings.idle_hertz, self._sampled
-            )
-            pulse.start()
-            self.pulse = pulse
-        others = {
-            "cells": self.cells.start,
-            "memory guard": self.stop.start,
-            "imports": self.libraries.start,
-            "end of the kernel": self._endings.start,
-            "reports of earlier kernels": self.news.start,
-        }
-        for name, begin in others.items():
+        """Make all changes. A part that fails is left out."""
+        for name, install in methods("install", self):
             with part(name, self.problems):
-                begin()
+                install()
         if self.recording is not None:
             self._write_guard_state()
-            thread = None if self.pulse is None else self.pulse.thread_id
-            self._native.offer_stacks(self.recording, thread)
 
-    def _start_recording(self, sampler: Sampler) -> None:
-        claim_environment()
+    def start_recording(self) -> None:
+        """Create the recording of this kernel."""
         header = kernel_header(self.shell)
         self.news = News(self.settings, header["kernel_id"], header["notebook_path"])
         identity = ProcessIdentity.of(os.getpid())
         if identity is None:
             raise SourceUnavailable("Could not read the start time of this process.")
-        self.recording = recording = Recording(
-            recordings_folder(), identity, header | {"guard": self.guard_state()}, sampler.metrics
+        guard = {"guard": self.guard_state()}
+        self.recording = Recording(
+            recordings_folder(), identity, header | guard, self._sampler.metrics
         )
-        self._native.start(
-            recording.folder, keep_text=self.settings.record_stderr, watched=is_watched()
+
+    def start_pulse(self) -> None:
+        """Sample this kernel in a thread."""
+        pulse = Pulse(
+            self._sampler, self.settings.busy_hertz, self.settings.idle_hertz, self._sampled
         )
+        pulse.start()
+        self.pulse = pulse
+
+    def start_news(self) -> None:
+        """Report kernels that crashed without a watcher."""
+        self.news.start()
 
     # --- events and samples
 
@@ -173,11 +170,11 @@ class GuardSession:
     def _gpu_devices(self) -> tuple[DeviceMemory, ...] | None:
         """Read TensorFlow's allocators, after a wait for pending native text: they are not read while it is pending."""
         if self.memory.allocators.devices():
-            self._native.wait_forwarded(_TEXT_SECONDS)
+            self.native.wait_forwarded(_TEXT_SECONDS)
         return self.memory.allocators.read()
 
     def _cell_starts(self) -> None:
-        self._native.cell_starts()
+        self.native.cell_starts()
         if self.pulse is not None:
             self.pulse.set_busy(True)
         if self.panel is not None:
@@ -195,15 +192,15 @@ class GuardSession:
             self.pulse.set_busy(False)
         if self.panel is not None:
             self.panel.set_busy(False)
-        self._native.cell_ends()
+        self.native.cell_ends()
         self.libraries.refresh_growth()
-        self._header.versions()
+        self.header.versions()
 
     def _sampled(self, sample: Sample) -> None:
         if self.recording is not None:
             self.recording.sample(sample)
-            self._header.memory_group(self.memory.cgroup)
-            self._header.starter()
+            self.header.memory_group(self.memory.cgroup)
+            self.header.starter()
         self._meter.sampled_host(sample.values.get("process.rss_bytes"))
         self._gpu_pulse.tick()
         with shielded("alarm about growing memory"):
@@ -211,7 +208,7 @@ class GuardSession:
         if self.panel is not None:
             self.panel.sampled(sample)
         self.libraries.tick()
-        self._native.tick()
+        self.native.tick()
 
     def _sampled_gpu(self, devices: tuple[DeviceMemory, ...]) -> None:
         self._meter.sampled_gpu(devices)
@@ -235,13 +232,13 @@ class GuardSession:
         growth = self.libraries.growth
         return {
             "growth": None if growth is None else {"state": growth.state, "text": growth.text},
-            **self._native.state(),
+            **self.native.state(),
             "stop": self.stop.state(),
             "problems": list(self.problems),
         }
 
     def _write_guard_state(self) -> None:
-        self._header.write({"guard": self.guard_state()})
+        self.header.write({"guard": self.guard_state()})
 
     # --- the stop of cells that fill the memory
 
@@ -269,9 +266,7 @@ class GuardSession:
 
     def unload(self) -> None:
         """Undo everything and remove the recording: the kernel is no longer guarded."""
-        self._stop()
-        self.libraries.undo_growth()
-        release_environment()
+        self._undo()
         if self.recording is not None:
             self.recording.end("unload")
             self.recording.remove()
@@ -280,9 +275,9 @@ class GuardSession:
             self.recording = None
 
     def _at_exit(self, reason: str) -> None:
-        if self._endings.is_unasked(reason) and (self.cells.is_running or self._was_just_stopped()):
+        if self.endings.is_unasked(reason) and (self.cells.is_running or self._was_just_stopped()):
             reason = UNASKED  # an exception of the cell has reached the kernel's event loop
-        self._stop()
+        self._undo(at_exit=True)
         if self.recording is None:
             return
         self.recording.end(reason)
@@ -297,35 +292,34 @@ class GuardSession:
         latest = self.stop.latest
         return latest is not None and time.time() - (latest.time or 0.0) < _AFTER_STOP_SECONDS
 
-    def _stop(self) -> None:
-        """Stop every part; a failure of one does not prevent the others from stopping."""
-        stops: list[Callable[[], None]] = [] if self.panel is None else [self.panel.stop]
-        stops += [
-            self._endings.stop,
-            self.libraries.stop_listening,
-            self.cells.stop,
-            self.stop.stop,
-        ]
-        if self.pulse is not None:
-            stops.append(self.pulse.stop)
-        stops += [self._native.stop, self.libraries.detach, self.memory.close]
-        for stop in stops:
+    def _undo(self, *, at_exit: bool = False) -> None:
+        """Undo all changes; a failure of one does not prevent the others."""
+        for _, undo in methods("undo", self, at_exit=at_exit):
             with shielded("unloading"):
-                stop()
-        self.pulse = self.panel = None
+                undo()
+
+    def stop_pulse(self) -> None:
+        """Undo :meth:`start_pulse`."""
+        pulse, self.pulse = self.pulse, None
+        if pulse is not None:
+            pulse.stop()
+        self.memory.close()
+
+    def stop_panel(self) -> None:
+        """Close the panel, if it is open."""
+        panel, self.panel = self.panel, None
+        if panel is not None:
+            panel.stop()
 
     def leave_child(self) -> None:
         """In a forked child: undo what it has inherited, and never touch the parent's recording again."""
         recording, self.recording = self.recording, None
         self.pulse = self.panel = None
-        # First, before any of our code imports: the fork may have cut off an import in another thread, and waiting for
-        # it would never end.
-        leaves = [self.libraries.leave_child, self.cells.stop, self._native.leave_child]
-        leaves.append(self.stop.leave_child)
-        if recording is not None:
-            leaves.append(
-                recording.close
-            )  # and with it the lock that shows that the kernel is running
-        for leave in leaves:
+        # Before any of our code imports: the fork may have cut off an import in another thread, and waiting for it would never
+        # end.
+        for _, leave in methods("fork", self):
             with shielded("forked child"):
                 leave()
+        if recording is not None:
+            with shielded("forked child"):
+                recording.close()  # and with it the lock that shows that the kernel is running

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+from collections.abc import Callable
 from typing import Any
 
 from .._version import __version__
@@ -45,17 +46,10 @@ def start(shell: Any) -> GuardSession | None:
     if not is_kernel(shell) or not (settings := read_settings(shell)).active:
         _register_without_guard(shell)
         return None
-    session = GuardSession(shell, settings)
+    session = GuardSession(shell, settings, ShellNames(shell))
     # Set before the start: a callback of the session may call current().
     set_current(session)
     session.start()
-    _register_fork_hook()
-    with shielded("magics"):
-        from .magics import register
-
-        register(shell)
-    with shielded("extension names"):
-        _register_names(shell)
     return session
 
 
@@ -63,15 +57,12 @@ def stop(shell: Any) -> None:
     """Undo everything if the guard is running."""
     session = current()
     set_current(None)
-    with shielded("extension names"):
-        _unregister_names(shell)
-    with shielded("magics"):
-        from .magics import unregister
-
-        unregister(shell)
     if session is not None:
         session.unload()
-    release_environment()
+    else:
+        for undo in ShellNames(shell).undos():
+            with shielded("unloading"):
+                undo()
 
 
 @shield("%load_ext tfguard")
@@ -124,13 +115,6 @@ def _why_off() -> str:
     return f"TfGuard.enabled is false in {place}. To enable tfguard, set it to true and restart the kernel"
 
 
-def _register_fork_hook() -> None:
-    global _fork_hook_registered
-    if not _fork_hook_registered and hasattr(os, "register_at_fork"):
-        os.register_at_fork(before=_before_fork, after_in_child=_in_child)
-        _fork_hook_registered = True
-
-
 @shield("before a fork")
 def _before_fork() -> None:
     if (session := current()) is not None:
@@ -145,29 +129,66 @@ def _in_child() -> None:
         session.leave_child()
 
 
-def _register_names(shell: Any) -> None:
-    """Make ``%unload_ext`` and ``%load_ext`` work although the startup file loaded the guard.
+class ShellNames:
+    """The names of the guard in one shell, and its functions for forks, which cannot be removed.
 
-    IPython itself answers a second ``%load_ext`` with "already loaded"; here it prints the state instead.
+    Args:
+        shell: The IPython shell.
     """
-    manager = shell.extension_manager
-    for name in NAMES:
-        with contextlib.suppress(ImportError):
-            importlib.import_module(name)
-            manager.loaded.add(name)
-    original = manager.load_extension
 
-    def load_extension(module_str: str) -> Any:
-        if module_str in NAMES and module_str in manager.loaded:
-            return load(shell)
-        return original(module_str)
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
 
-    if "load_extension" not in vars(manager):
-        manager.load_extension = load_extension
+    def undos(self) -> list[Callable[[], None]]:
+        """What a guard that is switched off has to undo."""
+        return [self.unregister_extensions, self.unregister_magic, release_environment]
 
+    def release_environment(self) -> None:
+        """Remove the variables of a gateway."""
+        release_environment()
 
-def _unregister_names(shell: Any) -> None:
-    manager = shell.extension_manager
-    for name in NAMES:
-        manager.loaded.discard(name)
-    vars(manager).pop("load_extension", None)
+    def register_at_fork(self) -> None:
+        """Call the guard before a fork and in a forked child; once in this process."""
+        global _fork_hook_registered
+        if not _fork_hook_registered and hasattr(os, "register_at_fork"):
+            os.register_at_fork(before=_before_fork, after_in_child=_in_child)
+            _fork_hook_registered = True
+
+    def register_magic(self) -> None:
+        """Register ``%tfguard``."""
+        from .magics import register
+
+        register(self._shell)
+
+    def unregister_magic(self) -> None:
+        """Remove ``%tfguard``."""
+        from .magics import unregister
+
+        unregister(self._shell)
+
+    def register_extensions(self) -> None:
+        """Make ``%unload_ext`` and ``%load_ext`` work although the startup file loaded the guard.
+
+        IPython itself answers a second ``%load_ext`` with "already loaded"; here it prints the state instead.
+        """
+        manager = self._shell.extension_manager
+        for name in NAMES:
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name)
+                manager.loaded.add(name)
+        original = manager.load_extension
+
+        def load_extension(module_str: str) -> Any:
+            if module_str in NAMES and module_str in manager.loaded:
+                return load(self._shell)
+            return original(module_str)
+
+        if "load_extension" not in vars(manager):
+            manager.load_extension = load_extension
+
+    def unregister_extensions(self) -> None:
+        """Undo :meth:`register_extensions`."""
+        manager = self._shell.extension_manager
+        for name in NAMES:
+            manager.loaded.discard(name)
+        vars(manager).pop("load_extension", None)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jupyter_tfguard.kernel.header import HeaderKeeper, claim_environment, kernel_header
+from jupyter_tfguard.kernel.header import HeaderKeeper, kernel_header
 from jupyter_tfguard.places import KERNEL_VARIABLE
 
 pytestmark = pytest.mark.quick
@@ -35,11 +35,11 @@ def test_variables_of_a_kernel_are_not_those_of_kernels_that_its_code_starts(
     monkeypatch.setenv("TFGUARD_WATCHER_PID", "4711")
     monkeypatch.setenv(KERNEL_VARIABLE, "")
     monkeypatch.delenv(KERNEL_VARIABLE)
-    claim_environment()
+    HeaderKeeper(lambda: None).claim_environment()
     header = kernel_header(SHELL)
     assert (header["notebook_path"], header["watcher_pid"]) == ("parent.ipynb", 4711)
     monkeypatch.setattr(os, "getpid", lambda: 99)  # a kernel that inherited all of it
-    claim_environment()
+    HeaderKeeper(lambda: None).claim_environment()
     header = kernel_header(SHELL)
     assert (header["notebook_path"], header["watcher_pid"]) == (None, None)
 
