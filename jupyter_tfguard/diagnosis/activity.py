@@ -7,31 +7,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 
-from ..batch_place import IN_ARGUMENT, BatchPlace
 from ..decode import decode, number_of
-from ..kept_data import Kept
 from ..record.events import LOOP, CellEnd, CellStart, EpochEnd, FitEnd, FitReady, FitStart
 from ..record.fit_progress import RecordedProgress
 from ..units import out_of
 from .observed import Observed
 
 
-@dataclass(frozen=True)
-class Cell:
-    """The running cell, or the last one that ran. Unknown is None.
+@dataclass(frozen=True, kw_only=True)
+class Cell(CellStart):
+    """The running cell, or the last one that ran: its start, and whether it is still running."""
 
-    Attributes:
-        rss_bytes: Resident memory when the cell started. peak_bytes: The highest resident memory until then.
-        cell_id: Its id in the notebook, as the front end sent it.
-    """
-
-    execution_count: int | None
-    head: str | None
-    started: float | None
-    rss_bytes: int | None
     running: bool
-    peak_bytes: int | None = None
-    cell_id: str | None = None
 
     @property
     def name(self) -> str:
@@ -39,31 +26,21 @@ class Cell:
         return f"cell [{self.execution_count}]" if self.execution_count else "a cell"
 
 
-@dataclass(frozen=True)
-class Fit:
-    """The fit, evaluate, predict or training loop that ran. Unknown is None; epoch and step count from 1.
+@dataclass(frozen=True, kw_only=True)
+class Fit(FitStart):
+    """The fit, evaluate, predict or training loop that is running: its start, with what is known newer about it.
 
     Attributes:
-        kept_data: What its data pipelines keep in memory.
-        batch_place: Where its batch size is set.
+        epoch, step: Where it is, from 1; None if unknown, and before the first.
     """
 
-    what: str
-    model_name: str | None
-    parameter_count: int | None
-    optimizer: str | None
-    batch_size: int | None
-    batch_shape: tuple[int, ...] | None
-    batch_dtype: str | None
-    epochs: int | None
     epoch: int | None
-    steps: int | None
     step: int | None
-    started: float | None
-    rss_bytes: int | None
-    running: bool
-    kept_data: tuple[Kept, ...] = ()
-    batch_place: BatchPlace = IN_ARGUMENT
+
+    @property
+    def method(self) -> str:
+        """``fit``, ``evaluate``, ``predict``, or `LOOP`."""
+        return self.what or "fit"
 
     @property
     def is_loop(self) -> bool:
@@ -73,13 +50,13 @@ class Fit:
     @property
     def name(self) -> str:
         """``fit``, or ``training loop``."""
-        return "training loop" if self.is_loop else self.what
+        return "training loop" if self.is_loop else self.method
 
     @property
     def position(self) -> str | None:
         """``epoch 1 of 10, step 3 of 5``; None before the first step."""
         parts = []
-        if self.epoch and self.what == "fit":
+        if self.epoch and self.method == "fit":
             parts.append(out_of("epoch", self.epoch, self.epochs))
         if self.step:
             parts.append(out_of("step", self.step, self.steps))
@@ -97,15 +74,7 @@ def last_cell(seen: Observed) -> Cell | None:
             running = False
     if start is None:
         return None
-    return Cell(
-        execution_count=start.execution_count,
-        head=start.head if (start.head or "").strip() else None,
-        started=start.time,
-        rss_bytes=start.rss_bytes,
-        running=running,
-        peak_bytes=start.peak_bytes,
-        cell_id=start.cell_id,
-    )
+    return Cell(**vars(start), running=running)
 
 
 def last_fit(seen: Observed) -> Fit | None:
@@ -126,25 +95,9 @@ def last_fit(seen: Observed) -> Fit | None:
     progress = decode(RecordedProgress, (seen.kernel or {}).get("progress"))
     if progress is not None and progress.fit_id != start.fit_id:
         progress = None
-    start = start if progress is None else _with(start, progress)
-    return Fit(
-        what=start.what or "fit",
-        model_name=start.model_name,
-        parameter_count=start.parameter_count,
-        optimizer=start.optimizer,
-        batch_size=start.batch_size,
-        batch_shape=start.batch_shape,
-        batch_dtype=start.batch_dtype,
-        epochs=start.epochs,
-        epoch=None if progress is None else progress.epoch,
-        steps=start.steps,
-        step=None if progress is None else progress.step,
-        started=start.time,
-        rss_bytes=start.rss_bytes,
-        running=True,
-        kept_data=start.kept_data,
-        batch_place=start.batch_place,
-    )
+    if progress is None:
+        return Fit(**vars(start), epoch=None, step=None)
+    return Fit(**vars(_with(start, progress)), epoch=progress.epoch, step=progress.step)
 
 
 def _with(start: FitStart, newer: FitReady | RecordedProgress) -> FitStart:
@@ -164,7 +117,7 @@ def where(seen: Observed) -> str | None:
         if fit.is_loop:
             parts.append(", ".join(filter(None, (fit.name, fit.position))))
         else:
-            parts.append(fit.position or f"model.{fit.what}, before the first step")
+            parts.append(fit.position or f"model.{fit.method}, before the first step")
     return " · ".join(parts) or None
 
 

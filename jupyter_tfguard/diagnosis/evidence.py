@@ -75,12 +75,12 @@ class Evidence(Observed):
     def worker_killed(self) -> float | None:
         """When a child process was killed for lack of memory in the cell that hung, Unix seconds; None without such a report."""
         cell, recorded = last_cell(self), self.bundle.get("earlier_deaths")
-        if self.hang is None or cell is None or cell.started is None:
+        if self.hang is None or cell is None or cell.time is None:
             return None
         for crash in map(dict_of, list_of(recorded)):
             when, kernel = number_of(crash.get("died")), crash.get("kernel_id")
             ours = bool(kernel) and kernel == self.identity.get("kernel_id")
             of_child = crash.get("kernel_alive") is True and crash.get("cause") == _CHILD_KILLED
-            if ours and of_child and when and cell.started - 1 <= when <= self.hang.noticed:
+            if ours and of_child and when and cell.time - 1 <= when <= self.hang.noticed:
                 return when
         return None

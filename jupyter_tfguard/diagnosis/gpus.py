@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..bus_id import same_card
-from ..decode import dict_of, list_of, number_of, text_of, whole_of
+from ..decode import decode, dict_of, list_of, number_of, text_of, whole_of
 from ..record.timeline import column
 
 _NEAR_SECONDS = 60.0
@@ -113,6 +113,7 @@ def _gpu(device: dict[str, Any], died: float) -> Gpu:
     read_time = number_of(device.get("processes_time"))
     fresh = read_time is None or abs(died - read_time) < _NEAR_SECONDS
     found = device.get("processes")
+    listed = (decode(GpuProcess, one) for one in list_of(found))
     return Gpu(
         whole_of(device.get("nvml_index")),
         whole_of(device.get("mig_index")),
@@ -122,22 +123,11 @@ def _gpu(device: dict[str, Any], died: float) -> Gpu:
         number_of(device.get("slowdown_celsius")),
         number_of(device.get("shutdown_celsius")),
         device.get("lost") is True,
-        tuple(map(_process, found)) if fresh and isinstance(found, list) else None,
+        tuple(filter(None, listed)) if fresh and isinstance(found, (list, tuple)) else None,
         text_of(device.get("processes_reason")),
         tuple(_faults(device.get("events"), died)),
         dict_of(device.get("growth")),
         device,
-    )
-
-
-def _process(value: object) -> GpuProcess:
-    entry = dict_of(value)
-    return GpuProcess(
-        whole_of(entry.get("pid")),
-        whole_of(entry.get("used_bytes")),
-        text_of(entry.get("kernel_id")),
-        text_of(entry.get("notebook_path")),
-        text_of(entry.get("name")),
     )
 
 

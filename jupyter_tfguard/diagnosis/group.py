@@ -5,23 +5,41 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..decode import dict_of, number_of
+from ..decode import decode, list_of
+from ..record.facts import GroupCounters
 
 
 @dataclass(frozen=True)
 class Group:
     """Memory counters of one cgroup that the watcher read before and after the crash."""
 
-    path: str
-    version: int
-    own: bool
-    before: dict[str, Any]
-    after: dict[str, Any]
+    before: GroupCounters
+    after: GroupCounters | None
+
+    @property
+    def path(self) -> str:
+        """As in ``/proc/[pid]/cgroup``."""
+        return self.before.path
+
+    @property
+    def version(self) -> int:
+        """1 or 2."""
+        return self.before.version
+
+    @property
+    def own(self) -> bool:
+        """True for the group that contains the kernel."""
+        return self.before.own
+
+    @property
+    def peaks(self) -> tuple[int | None, int | None]:
+        """Its highest use until the two readings."""
+        return self.before.peak_bytes, None if self.after is None else self.after.peak_bytes
 
     def rise(self, name: str) -> int | None:
         """How much a counter rose; None unless it was read both times."""
-        old, new = number_of(self.before.get(name)), number_of(self.after.get(name))
-        return None if old is None or new is None else max(0, int(new - old))
+        old, new = getattr(self.before, name), getattr(self.after, name, None)
+        return None if old is None or new is None else max(0, new - old)
 
     @property
     def hit_limit(self) -> bool:
@@ -34,38 +52,25 @@ class Group:
     @property
     def was_full(self) -> bool:
         """True if its peak is at the limit, and rose to it between the readings or use was above half the limit before."""
-        limit, peak = self.limit_bytes, number_of(self.after.get("peak_bytes"))
-        used = number_of(self.before.get("used_bytes"))
+        limit, used = self.limit_bytes, self.before.used_bytes
+        peak_before, peak = self.peaks
         if limit is None or peak is None or used is None or peak < 0.99 * limit:
             return False
-        return used > 0.5 * limit or (number_of(self.before.get("peak_bytes")) or 0) < 0.99 * limit
+        return used > 0.5 * limit or (peak_before or 0) < 0.99 * limit
 
     @property
     def limit_bytes(self) -> int | None:
         """The limit; None when there is none or it is not known."""
-        found = number_of(self.before.get("limit_bytes")) or number_of(
-            self.after.get("limit_bytes")
-        )
-        return int(found) if found else None
+        after = None if self.after is None else self.after.limit_bytes
+        return self.before.limit_bytes or after or None
 
 
 def groups_of(counted_before: dict[str, Any], counted_after: dict[str, Any]) -> list[Group]:
     """The kernel's cgroup first, then its ancestors, from the two readings; empty when not read."""
-    before = {g["path"]: g for g in _groups(counted_before)}
-    after = {g["path"]: g for g in _groups(counted_after)}
-    return [
-        Group(
-            path,
-            int(number_of(g.get("version")) or 0),
-            bool(g.get("own")),
-            g,
-            after.get(path, {}),
-        )
-        for path, g in before.items()
-    ]
+    after = _groups(counted_after)
+    return [Group(group, after.get(path)) for path, group in _groups(counted_before).items()]
 
 
-def _groups(counters: dict[str, Any]) -> list[dict[str, Any]]:
-    groups = counters.get("groups")
-    found = [dict_of(g) for g in groups] if isinstance(groups, (list, tuple)) else []
-    return [g for g in found if isinstance(g.get("path"), str)]
+def _groups(counters: dict[str, Any]) -> dict[str, GroupCounters]:
+    found = (decode(GroupCounters, one) for one in list_of(counters.get("groups")))
+    return {group.path: group for group in found if group is not None}

@@ -216,9 +216,9 @@ def _at_curve(moments: list[Moment], curve: Curve) -> Curve:
 def _by_time(seen: Observed, curve: Curve, source: Source) -> Leak | None:
     """Growth per minute within one long-running cell, for which no epochs, fits or runs were recorded."""
     cell = last_cell(seen)
-    if cell is None or not cell.running or cell.started is None:
+    if cell is None or not cell.running or cell.time is None:
         return None
-    inside = [(when, size) for when, size in curve if when >= cell.started]
+    inside = [(when, size) for when, size in curve if when >= cell.time]
     if not inside or inside[-1][0] - inside[0][0] < _TIME_SECONDS:
         return None
     began, seconds = inside[0][0], inside[-1][0] - inside[0][0]

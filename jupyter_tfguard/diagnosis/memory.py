@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..decode import number_of
 from ..memory.limits import Limit, LimitKind
 from ..units import human_bytes, human_seconds
 from .activity import Cell, Fit, last_cell, last_fit
@@ -43,7 +42,7 @@ def use_at_crash(seen: Evidence) -> int | None:
         available = seen.host("host_available_bytes")
         tops += [limit.size_bytes - available] if available is not None else []
     for group in seen.groups:
-        before, after = (number_of(read.get("peak_bytes")) for read in (group.before, group.after))
+        before, after = group.peaks
         if group.limit_bytes == limit.size_bytes and before and after and after > before:
             tops.append(after)
     return int(max(tops)) if tops else None
@@ -80,8 +79,7 @@ def _reached_bytes(seen: Evidence, *, claimed: bool) -> int | None:
     tops = [value for _, value in seen.series("cgroup.used_bytes", claimed=claimed)]
     for group in seen.groups:
         if group.limit_bytes is not None:
-            marks = (group.after.get("peak_bytes"), group.before.get("peak_bytes"))
-            tops += [known for mark in marks if (known := number_of(mark))]
+            tops += [peak for peak in group.peaks if peak]
     return int(max(tops)) if tops else seen.peak(claimed=claimed)
 
 
@@ -166,7 +164,7 @@ def _peak_of_cell(seen: Evidence) -> int | None:
     peak, cell = seen.peak(), last_cell(seen)
     if cell is None or not cell.peak_bytes or peak is None or peak > cell.peak_bytes:
         return peak  # the peak rose in this cell, or it is not known that it did not
-    began = cell.started or 0.0
+    began = cell.time or 0.0
     sizes = [size for when, size in seen.series("process.rss_bytes") if when >= began]
     return int(max(sizes)) if sizes else None
 

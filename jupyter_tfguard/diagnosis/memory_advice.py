@@ -115,13 +115,13 @@ def _batch_advice(seen: Evidence, limit: Limit) -> list[Advice]:
     smaller = next_batch_size(fit.batch_size, base, peak, limit.size_bytes)
     if smaller is None:
         return []
-    used = f"batch size {fit.batch_size} needed more than {human_bytes(peak - base)}, in addition to the {human_bytes(base)} in use when {fit.what} started"
+    used = f"batch size {fit.batch_size} needed more than {human_bytes(peak - base)}, in addition to the {human_bytes(base)} in use when {fit.method} started"
     text = f"The {used}; the limit is {limit.text()}."
-    code = fit.batch_place.code(fit.what, smaller)
+    code = fit.batch_place.code(fit.method, smaller)
     if code is None:
-        text += f" To set it: {fit.batch_place.change(fit.what, smaller)}."
+        text += f" To set it: {fit.batch_place.change(fit.method, smaller)}."
     found = [Advice(f"Use a smaller batch: {smaller} is an estimate to try next.", text, code)]
-    if fit.what == "fit" and fit.optimizer and fit.batch_size // smaller > 1:
+    if fit.method == "fit" and fit.optimizer and fit.batch_size // smaller > 1:
         found.append(
             Advice(
                 "Keep the effective batch size, if the result depends on it.",

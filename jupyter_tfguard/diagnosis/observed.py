@@ -10,7 +10,7 @@ import math
 from functools import cached_property
 from typing import Any
 
-from ..decode import dict_of, lines_of, list_of, number_of, text_of, whole_of
+from ..decode import decode, dict_of, lines_of, list_of, number_of, text_of, whole_of
 from ..record.events import Event, events_of
 from ..record.facts import AROUND_THE_KERNEL, Cull
 from ..record.timeline import Point, column, timeline
@@ -133,12 +133,9 @@ class Observed:
     @cached_property
     def cull(self) -> Cull | None:
         """The check of the server's culler that shut the kernel down; None when something else ended it."""
-        found = dict_of((self.server or {}).get("cull"))
-        numbers = [number_of(found.get(n)) for n in ("time", "idle_seconds", "timeout_seconds")]
-        if any(number is None or number < 0 for number in numbers):
-            return None
-        time, idle, timeout = (number or 0.0 for number in numbers)
-        return Cull(time, idle, timeout, was_busy=found.get("was_busy") is True)
+        found = decode(Cull, (self.server or {}).get("cull"))
+        numbers = () if found is None else (found.time, found.idle_seconds, found.timeout_seconds)
+        return found if numbers and min(numbers) >= 0 else None
 
     @cached_property
     def journal(self) -> list[Event]:

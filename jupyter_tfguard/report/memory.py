@@ -72,9 +72,9 @@ def _points(seen: Evidence) -> list[Point]:
     begin = recent[0][0] if recent else -math.inf
     first = _first_since(begin, points)
     cell = activity.last_cell(seen)
-    if cell is not None and cell.running and cell.started is not None and cell.started < begin:
+    if cell is not None and cell.running and cell.time is not None and cell.time < begin:
         # Include one point before the cell, so that the curve covers the start of the cell.
-        first = max(0, _first_since(cell.started, points) - 1)
+        first = max(0, _first_since(cell.time, points) - 1)
     return points[first:]
 
 

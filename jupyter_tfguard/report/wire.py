@@ -150,7 +150,7 @@ def _activity(seen: Evidence) -> list[documents.Row]:
         head = " ⏎ ".join(line for line in lines if line)
         rows.append((label, f"{count}{head or '(text not recorded)'}", True))
     if fit is not None:
-        parts = [fit.name if fit.is_loop else f"{fit.what} of {fit.model_name or 'a model'}"]
+        parts = [fit.name if fit.is_loop else f"{fit.method} of {fit.model_name or 'a model'}"]
         if fit.parameter_count:
             parts.append(f"{human_count(fit.parameter_count)} parameters")
         if fit.optimizer:
@@ -165,8 +165,8 @@ def _activity(seen: Evidence) -> list[documents.Row]:
             )
         elif fit.batch_size:
             rows.append(("batch size", f"{fit.batch_size:,}", False))
-    if cell is not None and cell.running and cell.started and seen.died >= cell.started:
-        rows.append(("ran for", f"{human_seconds(seen.died - cell.started)} in this cell", False))
+    if cell is not None and cell.running and cell.time and seen.died >= cell.time:
+        rows.append(("ran for", f"{human_seconds(seen.died - cell.time)} in this cell", False))
     if cell is not None and not cell.running:
         rows.append(("state", "no cell was running", False))
     if seen.first_signal in FAULT_SIGNALS.values() and (patched := _patched(seen)):
