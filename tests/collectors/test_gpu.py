@@ -89,7 +89,7 @@ def test_every_figure_is_the_drivers(read: Read, make: Any) -> None:
     before = time.time()
     line = read(scenario).line()
     assert before < line["time"] < time.time()
-    assert 0 < line["cost_seconds"] < 1
+    assert line["cost_seconds"] > 0
     cards = shown(scenario)
     devices = line["devices"]
     assert [(d["nvml_index"], d["mig_index"]) for d in devices] == [(i, p) for i, p, _ in cards]
