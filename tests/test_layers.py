@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -149,6 +151,30 @@ def test_no_file_imports_itself_through_others() -> None:
     found = {path: cycle(path, graph) for path in FILES}
     assert [
         " -> ".join(str(file.relative_to(PACKAGE)) for file in way)
+        for path, way in found.items()
+        if way
+    ] == []
+
+
+SOURCES = Path(__file__).parents[1] / "labextension" / "src"
+_TYPESCRIPT_IMPORT = re.compile(r"""(?:from|import|import\()\s*['"](\.[^'"]*)['"]""")
+
+
+def test_no_typescript_file_imports_itself_through_others() -> None:
+    files = {path.with_suffix(""): path for path in SOURCES.rglob("*.ts*")}
+    graph = {
+        path: {
+            file
+            for name in _TYPESCRIPT_IMPORT.findall(path.read_text(encoding="utf-8"))
+            for target in [Path(os.path.normpath(path.parent / name))]
+            if (file := files.get(target) or files.get(target / "index"))
+        }
+        for path in files.values()
+    }
+    assert graph[SOURCES / "live/HostMemory.tsx"] >= {SOURCES / "live/memoryDrawing.ts"}
+    found = {path: cycle(path, graph) for path in graph}
+    assert [
+        " -> ".join(str(file.relative_to(SOURCES)) for file in way)
         for path, way in found.items()
         if way
     ] == []

@@ -6,6 +6,8 @@
  * left out. Times are Unix seconds; names in `_at` are ISO 8601, UTC. Null means "unknown" or "does not apply",
  * never 0.
  */
+import type { Logged } from './wireReport';
+
 export * from './wireReport';
 
 /** The page's request to the stream: which kernel, and how often. */
@@ -73,9 +75,6 @@ export type Gpus = Readonly<{
   reason: string | null;
   devices: GpuDevice[];
 }>;
-
-/** A logged value: a number, a word for values that JSON cannot represent (`nan`, `inf`), or null. */
-export type Logged = number | string | null;
 
 /**
  * One `fit`, `evaluate` or `predict`, or a training loop of the notebook (kind `loop`). Epoch and step count from 1; step is

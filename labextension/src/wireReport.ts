@@ -1,5 +1,7 @@
 /** Types of the server's messages about crashes: the counterpart of `report/wire.py`. See `wire.ts`. */
-import type { Logged } from './wire';
+
+/** A logged value: a number, a word for values that JSON cannot represent (`nan`, `inf`), or null. */
+export type Logged = number | string | null;
 
 /** Schema of the event that announces a crash on Jupyter's event stream. */
 export const CRASH_SCHEMA_ID = 'https://schema.jupyter-tfguard.org/kernel_crash/v1';

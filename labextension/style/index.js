@@ -4,6 +4,7 @@ import './base.css';
 import './notice.css';
 import './chart.css';
 import './panel.css';
+import './drawings.css';
 import './reportPage.css';
 import './elsewhere.css';
 import './cellMark.css';

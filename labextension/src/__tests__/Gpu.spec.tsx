@@ -15,7 +15,7 @@ describe('One card', () => {
     expect(charts).toHaveLength(1);
     expect(charts[0]?.limit).toEqual({ value: 80 * GIB, label: 'GPU 0 80.0 GiB' });
     expect(charts[0]?.description).toBe(
-      'Memory of this kernel on GPU 0, last 5 minutes: now 16.0 GiB of 80.0 GiB, GPU 0'
+      'Memory of this kernel on GPU 0, last 5 minutes: newest 16.0 GiB of 80.0 GiB, GPU 0'
     );
     draw([held(0, 40, [other('b.ipynb', 20)])], { series: new Map([['GPU-0-', series]]) });
     expect(charts).toHaveLength(1);

@@ -10,7 +10,7 @@ import { render } from './render';
 import { sample, trans } from './samples';
 
 vi.mock('@jupyterlab/services', () => ({ ServerConnection: {} }));
-vi.mock('../parts/ChartView', () => ({ ChartView: () => null }));
+vi.mock('../chart/timeChart', () => ({ TimeChart: class {} }));
 
 const MIB = 2 ** 20;
 
@@ -33,7 +33,7 @@ describe('the memory of the kernel', () => {
         limit
       }
     });
-    const series = { times: [], values: [] };
+    const series = { end: null, times: [], values: [], version: 0 };
     const model = { isNearStop: false, kernel: at(500), marks: [], others: [], series, moved };
     const drawn = render(<HostMemory model={model as never} trans={trans} />);
     for (const mebibytes of [500, 700]) {

@@ -5,7 +5,7 @@ import { crashEntries, sample } from './samples';
 
 vi.mock('../chart/timeChart', () => ({
   TimeChart: class {
-    update = vi.fn();
+    draw = vi.fn();
     dispose = vi.fn();
   }
 }));
@@ -23,7 +23,7 @@ describe('Panel', () => {
   it('has room for training before it starts, once TensorFlow is there', () => {
     const lines = (training: unknown): number => {
       const { node } = draw({ kernel: { ...kernel(0), training } });
-      return node.querySelectorAll('.jp-TfGuard-Training > div').length;
+      return node.querySelectorAll('.jp-TfGuard-Training > div > *').length;
     };
     expect(lines(null)).toBe(lines(kernel(0).training));
     const guard = { ...kernel(0).guard, growth: null };
@@ -36,7 +36,8 @@ describe('Panel', () => {
     const unreadable = kernel(0);
     unreadable.cells = null as never;
     unreadable.training!.logs = null as never;
-    const { text } = draw({ kernel: unreadable, others: [null as never] });
+    const others = [{ ...sample('tick').others[0], notebook_path: 7 }];
+    const { text } = draw({ kernel: unreadable, others });
     expect(text).toContain('of 8.0 GiBcontainer limit');
     expect(text).toContain('GPU');
     expect(text).toContain('Past crashes');
@@ -114,7 +115,7 @@ describe('Panel', () => {
     full.host.rss_bytes = full.host.used_bytes = used;
     const notice = draw({ kernel: full }).node.querySelector('.jp-TfGuard-LimitNotice');
     expect(notice?.textContent).toContain('More than 90 %');
-    expect(draw().node.querySelector('.jp-TfGuard-LimitNotice')).toBeNull();
+    expect(draw().node.querySelector('.jp-TfGuard-LimitNotice:not([hidden])')).toBeNull();
   });
 
   it.each([

@@ -8,7 +8,7 @@ import { trans } from './samples';
 
 vi.mock('../chart/timeChart', () => ({
   TimeChart: class {
-    update = vi.fn();
+    draw = vi.fn();
     dispose = vi.fn();
   }
 }));

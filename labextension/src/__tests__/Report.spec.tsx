@@ -11,7 +11,7 @@ const charts = vi.hoisted(() => ({ drawn: [] as unknown[] }));
 
 vi.mock('../chart/timeChart', () => ({
   TimeChart: class {
-    update = (data: unknown): void => void charts.drawn.push(data);
+    draw = (data: unknown): void => void charts.drawn.push(data);
     dispose = vi.fn();
   }
 }));

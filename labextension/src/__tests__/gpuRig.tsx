@@ -16,7 +16,7 @@ export const NOW = Date.parse('2026-11-21T12:00:00Z') / 1000;
 export const charts: IChartData[] = [];
 vi.mock('../chart/timeChart', () => ({
   TimeChart: class {
-    update = (data: IChartData): unknown => charts.push(data);
+    draw = (data: IChartData): unknown => charts.push(data);
     dispose = vi.fn();
   }
 }));

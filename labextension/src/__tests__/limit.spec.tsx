@@ -1,14 +1,12 @@
-import * as React from 'react';
 import { describe, expect, it, vi } from 'vitest';
 
 import { aboutSpan, shortSpan } from '../live/forecastText';
-import { LimitNotice } from '../live/HostMemory';
 import { atLimitText, limitLabel, limitText, memoryText, sharesText } from '../live/hostText';
 import { isNearLimit, limitFraction, memoryShares } from '../live/memory';
+import { limitDrawing } from '../live/memoryDrawing';
 import { statusText } from '../live/statusText';
 import type { Brief, Host, OtherKernel } from '../wire';
 
-import { render } from './render';
 import { sample, trans } from './samples';
 
 vi.mock('../chart/timeChart', () => ({ TimeChart: class {} }));
@@ -32,6 +30,12 @@ function host(used: number, secondsLeft: number | null = null): Host {
           },
     time: 1
   };
+}
+
+function notice(shown: Host): { node: HTMLElement; text: string } {
+  const node = document.createElement('div');
+  limitDrawing(node, trans).draw(shown);
+  return { node, text: node.hidden ? '' : (node.textContent ?? '') };
 }
 
 function otherKernel(): OtherKernel {
@@ -63,12 +67,12 @@ describe('the time until the limit', () => {
   });
 
   it('is in the panel with its rate, as a status and not as an alarm', () => {
-    const { node, text } = render(<LimitNotice host={host(6, 214)} trans={trans} />);
+    const { node, text } = notice(host(6, 214));
     expect(text).toContain('Limit in about 4 minutes at 9 MiB/s.');
     expect(node.querySelector('[role=status]')?.textContent).toBe('Limit in about 4 minutes');
     expect(node.querySelector('[role=alert]')).toBeNull();
-    expect(render(<LimitNotice host={host(6)} trans={trans} />).text).toBe('');
-    expect(render(<LimitNotice host={host(7.5)} trans={trans} />).text).toContain('90 %');
+    expect(notice(host(6)).text).toBe('');
+    expect(notice(host(7.5)).text).toContain('90 %');
   });
 
   it('is in the status bar when it is minutes', () => {
@@ -147,7 +151,7 @@ describe('a limit of address space', () => {
   });
 
   it('does not kill, and the text does not say so', () => {
-    const near = render(<LimitNotice host={limited(3.8)} trans={trans} />).text;
+    const near = notice(limited(3.8)).text;
     expect(near).toBe(
       '▲More than 90 % of the limit is in use. At the limit, allocations fail and native code may crash.'
     );

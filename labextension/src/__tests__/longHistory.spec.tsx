@@ -19,7 +19,7 @@ const updates = vi.fn();
 
 vi.mock('../chart/timeChart', () => ({
   TimeChart: class {
-    update = updates;
+    draw = updates;
     dispose = vi.fn();
   }
 }));

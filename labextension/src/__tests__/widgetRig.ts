@@ -8,7 +8,7 @@ export const charts = { drawn: [] as unknown[], disposed: 0 };
 
 vi.mock('../chart/timeChart', () => ({
   TimeChart: class {
-    update(data: unknown): void {
+    draw(data: unknown): void {
       charts.drawn.push(data);
     }
     dispose(): void {

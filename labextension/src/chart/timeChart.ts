@@ -5,6 +5,8 @@
  */
 import uPlot from 'uplot';
 
+import type { IDrawing } from '../parts/dom';
+
 import { valueAxis } from './axis';
 import type { IValueAxis } from './axis';
 import { drawForecast } from './forecast';
@@ -49,7 +51,7 @@ const SMALLEST_DRAG_PIXELS = 4;
 /** The readout names an event within this distance of the cursor. */
 const EVENT_PIXELS = 8;
 
-export class TimeChart {
+export class TimeChart implements IDrawing<IChartData> {
   constructor(
     private readonly _host: HTMLElement,
     private readonly _options: IChartOptions
@@ -78,7 +80,7 @@ export class TimeChart {
   }
 
   /** Show this data from the next frame on. */
-  update(data: IChartData): void {
+  draw(data: IChartData): void {
     this._data = data;
     this._describe(data.description);
     this._schedule();

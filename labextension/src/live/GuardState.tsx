@@ -1,40 +1,25 @@
 import * as React from 'react';
 
 import type { GuardModel } from '../model';
-import { CommandNotice, Notice } from '../parts/Notice';
 import type { CodeBlock } from '../parts/CodeBlock';
+import { Drawn } from '../parts/Drawn';
+import { CommandNotice, Notice } from '../parts/Notice';
 import { humanSpan } from '../when';
 import type { Growth, Guard, KernelState } from '../wire';
 import type { Trans } from '../words';
 
-import { GrowthLine } from './gpu/GrowthLine';
+import { growthDrawing, problemsDrawing } from './guardDrawing';
+import type { Mood } from './guardDrawing';
 
 /** The age of old values is shown in steps of this size. */
 const STALE_STEP_SECONDS = 5;
 
-type Mood = 'good' | 'warning' | 'error' | 'quiet';
-
-const SIGNS: Record<Mood, string> = { good: '●', warning: '▲', error: '✕', quiet: '○' };
-
-/** The state of the guard; sign, color and text have the same meaning. */
-export function GuardState(props: GuardState.IProps): React.JSX.Element {
-  const [mood, text] = stateOf(props);
-  return (
-    <span className={`jp-TfGuard-State jp-mod-${mood}`}>
-      <span aria-hidden="true">{SIGNS[mood]}</span> {text}
-    </span>
-  );
-}
-
-export namespace GuardState {
-  export interface IProps {
-    readonly server: GuardModel['server'];
-    readonly kernel: KernelState | null;
-    readonly trans: Trans;
-  }
-}
-
-function stateOf({ server, kernel, trans }: GuardState.IProps): [Mood, string] {
+/** The state of the guard, and its words. */
+export function stateOf(
+  server: GuardModel['server'],
+  kernel: KernelState | null,
+  trans: Trans
+): [Mood, string] {
   switch (server) {
     case 'connecting':
       return ['quiet', trans.__('connecting…')];
@@ -127,10 +112,8 @@ export function GuardNotices(props: GuardNotices.IProps): React.JSX.Element | nu
     <section className="jp-TfGuard-Section jp-TfGuard-Guard" aria-label={trans.__('Guard')}>
       {loaded === false && fix !== null && <CommandNotice text={text} command={fix} copy={copy} />}
       {loaded === false && fix === null && <Notice kind="warning" text={text} />}
-      {problems.map(problem => (
-        <Notice key={problem} kind="warning" text={problem} />
-      ))}
-      {growth !== null && <GrowthLine growth={growth} />}
+      <Drawn make={problemsDrawing} read={() => problems} />
+      {growth !== null && <Drawn make={growthDrawing} read={() => growth} />}
     </section>
   );
 }

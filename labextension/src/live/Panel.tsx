@@ -4,6 +4,8 @@ import type { ShownOutOfMemory } from '../currentKernel';
 import type { GuardModel } from '../model';
 import { Boundary } from '../parts/Boundary';
 import type { CodeBlock } from '../parts/CodeBlock';
+import { Drawn } from '../parts/Drawn';
+import { Section } from '../parts/Section';
 import { hasServerPart } from '../serverLink';
 import { shortFileName } from '../units';
 import type { Gpus, Growth } from '../wire';
@@ -11,14 +13,15 @@ import type { Trans } from '../words';
 
 import { CellsByMemory } from './CellsByMemory';
 import { GpuSection } from './gpu/GpuSection';
-import { GuardNotices, GuardState, ServerNotice } from './GuardState';
+import { headerDrawing } from './guardDrawing';
+import { GuardNotices, ServerNotice, stateOf } from './GuardState';
 import { HangNotice } from './HangNotice';
 import { HostMemory } from './HostMemory';
 import { OtherKernels } from './OtherKernels';
 import { OutOfMemoryNotice } from './OutOfMemoryNotice';
 import { PastDeaths } from './PastDeaths';
 import { ProblemNotices } from './ProblemNotices';
-import { TrainingCard } from './TrainingCard';
+import { trainingDrawing } from './trainingDrawing';
 
 /** The panel. Sections without content are left out. */
 export function Panel(props: Panel.IProps): React.JSX.Element {
@@ -26,20 +29,12 @@ export function Panel(props: Panel.IProps): React.JSX.Element {
   const { crashes, gpus, kernel, others, problems, server, staleSeconds, target, trouble } = model;
   const shown = kernel?.watched ? kernel : null;
   const hasServer = hasServerPart(server);
+  const name = target && shortFileName(target.path);
+  const [mood, text] = stateOf(server, kernel, trans);
+  const header = { name, hint: target?.path ?? '', mood, text };
   return (
     <div className={`jp-TfGuard-body${server === 'away' ? ' jp-mod-stale' : ''}`}>
-      <div className="jp-TfGuard-header">
-        <h2>
-          {trans.__('TF Guard')}
-          {target !== null && (
-            <span className="jp-TfGuard-aside" title={target.path}>
-              {' · '}
-              {shortFileName(target.path)}
-            </span>
-          )}
-        </h2>
-        <GuardState server={server} kernel={kernel} trans={trans} />
-      </div>
+      <Drawn make={host => headerDrawing(host, trans)} read={() => header} />
       <Boundary>
         <ServerNotice server={server} staleSeconds={staleSeconds} trouble={trouble} trans={trans} />
       </Boundary>
@@ -186,7 +181,9 @@ function Kernel(props: Panel.IProps): React.JSX.Element {
       </Boundary>
       <Boundary>
         {(kernel.training !== null || kernel.guard.growth !== null) && (
-          <TrainingCard training={kernel.training} trans={trans} />
+          <Section name="Training" title={trans.__('Training')}>
+            <Drawn make={host => trainingDrawing(host, trans)} read={() => kernel.training} />
+          </Section>
         )}
       </Boundary>
     </>

@@ -1,10 +1,13 @@
-/** Chart data for the last five minutes of a kernel's memory, for the panel and the notebook widget. */
+/** The chart of a kernel's memory in the last five minutes, with its limit, cells and forecast. */
 import type { ISegment } from '../chart/forecast';
 import type { IChartOptions } from '../chart/plot';
+import { TimeChart } from '../chart/timeChart';
 import type { IChartData, IPoints } from '../chart/timeChart';
+import type { IDrawing } from '../parts/dom';
 import { humanBytes, tickBytes } from '../units';
 import { clock } from '../when';
 import type { Forecast, Mark } from '../wire';
+import type { Trans } from '../words';
 
 import { limitLabel } from './hostText';
 
@@ -20,11 +23,49 @@ export interface IMemoryCurve {
   readonly forecast: Forecast | null;
 }
 
-/** Data of the chart; null while there is no sample. `describe` gets the latest value and the limit as text. */
-export function memoryData(
-  curve: IMemoryCurve,
-  describe: (newest: string, limit: string | null) => string
-): IChartData | null {
+/** What is fixed for a chart. */
+interface IMemoryChart {
+  readonly height: number;
+  /** Labels at the two ends of the axis instead of the times of day. */
+  readonly endLabels: IChartOptions['endLabels'];
+  /** What the line shows, for screen readers. */
+  readonly title: string;
+}
+
+/** There is no chart before the first sample. It is drawn when the series has changed, not with each value. */
+export function memoryChart(
+  host: HTMLElement,
+  { height, endLabels, title }: IMemoryChart,
+  trans: Trans
+): IDrawing<IMemoryCurve> {
+  const options: IChartOptions = {
+    height,
+    formatValue: humanBytes,
+    formatTick: tickBytes,
+    formatTime: seconds => clock(seconds),
+    endLabels
+  };
+  let chart: TimeChart | null = null;
+  let drawn: readonly unknown[] = [];
+  return {
+    draw: curve => {
+      const { forecast, limit, marks, series } = curve;
+      const parts = [series, series.version, marks, limit?.bytes, limit?.name, !forecast];
+      const data = parts.every((part, index) => part === drawn[index])
+        ? null
+        : memoryData(curve, title, trans);
+      if (data !== null) {
+        drawn = parts;
+        chart ??= new TimeChart(host, options);
+        chart.draw(data);
+      }
+    },
+    dispose: () => chart?.dispose()
+  };
+}
+
+/** Null while there is no sample. */
+function memoryData(curve: IMemoryCurve, title: string, trans: Trans): IChartData | null {
   const { limit, marks, series } = curve;
   const { end, times, values } = series;
   if (end === null) {
@@ -35,6 +76,7 @@ export function memoryData(
     0,
     times.findIndex(time => time >= from)
   );
+  const newest = humanBytes(values[values.length - 1] ?? null);
   return {
     points: { times: times.slice(first), values: values.slice(first) },
     range: [from, end + AHEAD_SECONDS],
@@ -43,24 +85,16 @@ export function memoryData(
     marks,
     forecast: forecastLine(curve, end),
     end: null,
-    description: describe(
-      humanBytes(values[values.length - 1] ?? null),
-      limit && `${humanBytes(limit.bytes)}, ${limit.name}`
-    )
-  };
-}
-
-/** `endLabels` replace the times of day. */
-export function memoryChartOptions(
-  height: number,
-  endLabels: IChartOptions['endLabels']
-): IChartOptions {
-  return {
-    height,
-    formatValue: humanBytes,
-    formatTick: tickBytes,
-    formatTime: seconds => clock(seconds),
-    endLabels
+    description:
+      limit === null
+        ? trans.__('%1, last 5 minutes: newest %2', title, newest)
+        : trans.__(
+            '%1, last 5 minutes: newest %2 of %3, %4',
+            title,
+            newest,
+            humanBytes(limit.bytes),
+            limit.name
+          )
   };
 }
 

@@ -1,9 +1,10 @@
 import * as React from 'react';
 
 import type { IChartOptions } from '../chart/plot';
+import { TimeChart } from '../chart/timeChart';
 import type { IChartData, IPoints } from '../chart/timeChart';
 import type { Span } from '../chart/span';
-import { ChartView } from '../parts/ChartView';
+import { Drawn } from '../parts/Drawn';
 import { humanBytes, tickBytes } from '../units';
 import { clock } from '../when';
 import type { Curve, DeathMemory } from '../wire';
@@ -97,7 +98,7 @@ function Picture(props: {
     const lines = others.map(curve => pointsOf(hidden.includes(curve.name) ? [] : curve.samples));
     return { ...data, lines, zoom };
   }, [data, others, hidden, zoom]);
-  return <ChartView data={shown} options={options} />;
+  return <Drawn make={host => new TimeChart(host, options)} read={() => shown} />;
 }
 
 interface IPicture {

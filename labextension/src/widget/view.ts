@@ -1,15 +1,13 @@
-/** One panel in a cell's output. */
+/** One panel in a cell's output: the drawings of the panel in JupyterLab, without JupyterLab. */
 import { onThemeChange } from '../chart/theme';
-import { TimeChart } from '../chart/timeChart';
-import { limitNotice } from '../live/forecastText';
-import { limitText, memoryText, sharesText } from '../live/hostText';
-import { memoryShares } from '../live/memory';
-import { memoryChartOptions, memoryData } from '../live/memoryCurve';
+import { growthDrawing, headerDrawing, problemsDrawing } from '../live/guardDrawing';
+import { memoryDrawing } from '../live/memoryDrawing';
+import { trainingDrawing } from '../live/trainingDrawing';
+import { element, write } from '../parts/dom';
 import { clock, humanSpan } from '../when';
 
-import { element, write } from '../parts/dom';
 import type { PanelModel } from './model';
-import { gpuSection, guardSection, stopRow, trainingSection } from './sections';
+import { allocatorsDrawing, section } from './sections';
 import { followHost } from './theme';
 import { trans } from './words';
 
@@ -24,30 +22,17 @@ export class PanelView {
     const { _root: root } = this;
     root.setAttribute('role', 'region');
     root.setAttribute('aria-label', trans.__('TF Guard'));
-    this._sign.setAttribute('aria-hidden', 'true');
-    const chart = element('div', '');
-    const memory = element(
-      'section',
-      'jp-TfGuard-Section jp-TfGuard-HostMemory',
-      element('div', 'jp-TfGuard-heading', trans.__('Host memory')),
-      element('div', 'jp-TfGuard-row jp-mod-wrap', this._held, this._limit),
-      chart,
-      element('details', 'jp-TfGuard-Folded', this._shares, this._details),
-      this._stop.node,
-      this._near
-    );
+    this._guard.setAttribute('aria-label', trans.__('Guard'));
     root.append(
-      element('header', 'jp-TfGuard-header', this._title, this._state),
-      memory,
+      this._head,
+      this._memory.node,
       this._training.node,
       this._gpu.node,
-      this._guard.node,
+      this._guard,
       this._note
     );
     followHost(root);
     host.append(root);
-    // The axis has times of day, because a widget stays visible after its last update.
-    this._chart = new TimeChart(chart, memoryChartOptions(128, null));
     this._endTheme = onThemeChange(() => followHost(root));
     this._timer = setInterval(() => this._updateNote(), 1000);
     this.draw();
@@ -55,44 +40,33 @@ export class PanelView {
 
   /** Show the model as it is now. */
   draw(): void {
-    const { isNearStop, state } = this._model;
-    const { guard, host } = state;
-    const isWell = guard.problems.length === 0;
-    write(this._title, state.notebook === null ? 'TF Guard' : `TF Guard · ${state.notebook}`);
-    this._title.title = state.notebook ?? '';
-    this._state.className = `jp-TfGuard-State jp-mod-${isWell ? 'good' : 'warning'}`;
-    write(this._sign, isWell ? '●' : '▲');
-    write(this._stateText, this._guardText());
-    write(this._held, memoryText(host, trans));
-    write(this._limit, limitText(host, trans));
-    write(this._shares, sharesText(memoryShares(host, []), trans) || trans.__('this kernel'));
-    write(this._details, host.details.join(' · '));
-    const notice = isNearStop ? null : limitNotice(host, trans);
-    this._near.hidden = notice === null;
-    write(this._near, notice === null ? '' : `▲ ${notice.head} ${notice.rest}`);
-    this._stop.draw({ isNear: isNearStop, stop: guard.stop });
-    this._training.draw(state.training);
-    this._gpu.draw(state.gpu);
-    this._guard.draw(guard);
-    const { forecast, limit } = host;
-    const data = memoryData(
-      { series: this._model.series, marks: state.marks, limit, forecast },
-      (last, whole) =>
-        trans.__(
-          'Memory in use, last 5 minutes: %1 at the end',
-          whole === null ? last : `${last} of ${whole}`
-        )
-    );
-    if (data !== null) {
-      this._chart.update(data);
-    }
+    const { isNearStop, series, state } = this._model;
+    const { gpu, guard, host, marks, notebook, training } = state;
+    const { growth, problems } = guard;
+    this._drawHeader.draw({
+      name: notebook,
+      hint: notebook ?? '',
+      mood: problems.length === 0 ? 'good' : 'warning',
+      text: this._guardText()
+    });
+    // A saved notebook may have a state of an older version.
+    const stop = guard.stop ?? null;
+    this._drawMemory.draw({ host, others: [], isNearStop, marks, series, stop });
+    this._training.node.hidden = training === null;
+    this._drawTraining.draw(training);
+    this._gpu.node.hidden = gpu.length === 0;
+    this._drawGpu.draw(gpu);
+    this._guard.hidden = growth === null && problems.length === 0;
+    this._drawProblems.draw(problems);
+    this._growth.hidden = growth === null;
+    this._drawGrowth.draw(growth);
     this._updateNote();
   }
 
   dispose(): void {
     clearInterval(this._timer);
     this._endTheme();
-    this._chart.dispose();
+    this._drawMemory.dispose?.();
     this._root.remove();
   }
 
@@ -132,21 +106,26 @@ export class PanelView {
   }
 
   private readonly _root = element('div', 'jp-TfGuard-Panel jp-TfGuard-Widget');
-  private readonly _title = element('span', 'jp-TfGuard-Widget-title');
-  private readonly _sign = element('span', '');
-  private readonly _stateText = element('span', 'jp-TfGuard-Widget-state');
-  private readonly _state = element('span', 'jp-TfGuard-State', this._sign, ' ', this._stateText);
-  private readonly _held = element('span', 'jp-TfGuard-big');
-  private readonly _limit = element('span', 'jp-TfGuard-quiet jp-TfGuard-small');
-  private readonly _shares = element('summary', 'jp-TfGuard-quiet jp-TfGuard-small');
-  private readonly _details = element('div', 'jp-TfGuard-quiet jp-TfGuard-small');
-  private readonly _near = element('div', 'jp-TfGuard-Notice jp-mod-warning');
+  private readonly _head = element('div', '');
+  private readonly _memory = section('HostMemory', trans.__('Host memory'));
+  private readonly _training = section('Training', trans.__('Training'));
+  private readonly _gpu = section('Gpu', trans.__('GPU memory in TensorFlow tensors'));
+  private readonly _problems = element('div', '');
+  private readonly _growth = element('div', '');
+  private readonly _guard = element(
+    'section',
+    'jp-TfGuard-Section jp-TfGuard-Guard',
+    this._problems,
+    this._growth
+  );
   private readonly _note = element('div', 'jp-TfGuard-Widget-note');
-  private readonly _stop = stopRow();
-  private readonly _training = trainingSection();
-  private readonly _gpu = gpuSection();
-  private readonly _guard = guardSection();
-  private readonly _chart: TimeChart;
+  private readonly _drawHeader = headerDrawing(this._head, trans);
+  // The axis has times of day, because a widget stays visible after its last update.
+  private readonly _drawMemory = memoryDrawing(this._memory.body, null, trans);
+  private readonly _drawTraining = trainingDrawing(this._training.body, trans);
+  private readonly _drawGpu = allocatorsDrawing(this._gpu.body);
+  private readonly _drawProblems = problemsDrawing(this._problems);
+  private readonly _drawGrowth = growthDrawing(this._growth);
   private readonly _endTheme: () => void;
   private readonly _timer: ReturnType<typeof setInterval>;
 }

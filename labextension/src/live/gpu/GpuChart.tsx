@@ -4,21 +4,28 @@ import type { Series } from '../../series';
 import type { GpuDevice } from '../../wire';
 import type { Trans } from '../../words';
 
-import { MemoryChart } from '../MemoryChart';
+import { Drawn } from '../../parts/Drawn';
+import { memoryChart } from '../memoryCurve';
 
 import { titleOf } from './texts';
+
+const NO_MARKS: readonly [] = [];
 
 /** Memory of this kernel on a GPU in the last minutes, and the total memory of the GPU. */
 export function GpuChart(props: GpuChart.IProps): React.JSX.Element | null {
   const { device, series, trans } = props;
   const bytes = device.memory_total_bytes;
   const name = titleOf(device, trans);
+  const options = {
+    height: 84,
+    endLabels: [trans.__('−5 min'), trans.__('now')] as const,
+    title: trans.__('Memory of this kernel on %1', name)
+  };
+  const limit = bytes === null ? null : { bytes, name };
   return series === undefined ? null : (
-    <MemoryChart
-      curve={{ series, marks: [], limit: bytes === null ? null : { bytes, name }, forecast: null }}
-      title={trans.__('Memory of this kernel on %1', name)}
-      height={84}
-      trans={trans}
+    <Drawn
+      make={host => memoryChart(host, options, trans)}
+      read={() => ({ series, marks: NO_MARKS, limit, forecast: null })}
     />
   );
 }

@@ -1,16 +1,18 @@
 import * as React from 'react';
 
+import { Drawn } from '../../parts/Drawn';
 import { Section } from '../../parts/Section';
 import type { Series } from '../../series';
 import type { GpuDevice, Gpus, Growth, TensorFlowMemory } from '../../wire';
 import type { Trans } from '../../words';
+
+import { growthDrawing } from '../guardDrawing';
 
 import { arrange, seenFrom } from './cards';
 import type { ICard } from './cards';
 import { FoldedCards } from './FoldedCards';
 import { GpuCard } from './GpuCard';
 import { GpuChart } from './GpuChart';
-import { GrowthLine } from './GrowthLine';
 import { tensorsOn } from './holders';
 import { modelOf, titleOf } from './texts';
 
@@ -39,7 +41,7 @@ export function GpuSection(props: GpuSection.IProps): React.JSX.Element {
       trans={trans}
     />
   );
-  const growthLine = <GrowthLine growth={growth} />;
+  const growthLine = <Drawn make={growthDrawing} read={() => growth} />;
   return (
     <>
       {full.map(card => (

@@ -1,7 +1,8 @@
 import * as React from 'react';
 import { describe, expect, it } from 'vitest';
 
-import { StopRow } from '../live/StopRow';
+import { stopDrawing } from '../live/stop';
+import { Drawn } from '../parts/Drawn';
 import type { Stop } from '../wire';
 
 import { render } from './render';
@@ -12,7 +13,7 @@ const MIB = 2 ** 20;
 
 function draw(changes: Partial<Stop> = {}, isNear = false): IRendered {
   const stop: Stop = { state: 'on', stop_bytes: 46 * MIB, notes: [], ...changes };
-  return render(<StopRow isNear={isNear} stop={stop} trans={trans} />);
+  return render(<Drawn make={host => stopDrawing(host, trans)} read={() => ({ stop, isNear })} />);
 }
 
 describe('the row of the stop', () => {
