@@ -152,7 +152,7 @@ CHANGES = (
     ),
     ProcessChange(
         "samples",
-        "A thread that reads the kernel's memory, ten times a second while a cell runs and once a second otherwise.",
+        "A thread that reads the kernel's memory, by default ten times a second while a cell runs and once a second otherwise.",
         "The curve of the memory, for kernels without a server that watches too.",
         ("thread:tfguard-pulse",),
         install="start_pulse",
@@ -306,11 +306,11 @@ CHANGES = (
     ),
     ProcessChange(
         "forks",
-        "Two functions of `os.register_at_fork`. Python cannot remove them; after an unload they do nothing.",
+        "Two functions of `os.register_at_fork`, and those of the native library. They cannot be removed; after an unload they do nothing.",
         "A forked child leaves the recording alone.",
         (),
         install="shell_names.register_at_fork",
-        child="what the rows of this table say",
+        child="what this list says",
     ),
     ProcessChange(
         "magic",
@@ -325,7 +325,7 @@ CHANGES = (
     ProcessChange(
         "extension names",
         "`tfguard` and `jupyter_tfguard` count as loaded extensions, and `load_extension` of the shell is wrapped.",
-        "`%load_ext tfguard` shows the state, and `%unload_ext tfguard` undoes this table.",
+        "`%load_ext tfguard` shows the state, and `%unload_ext tfguard` undoes this list.",
         ("shell:load_extension", "extension:tfguard", "extension:jupyter_tfguard"),
         install="shell_names.register_extensions",
         undo="shell_names.unregister_extensions",

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from . import causes, commands, messages, options, routes
+from . import causes, changes, commands, messages, options, routes
 
 FOLDER = "reference"
 
@@ -28,6 +28,7 @@ def _made() -> Iterator[tuple[str, str]]:
     yield "guides.part.md", _guides()
     yield "options.part.md", options.guard_options()
     yield "display.part.md", options.display_options()
+    yield "changes.part.md", changes.changes()
     yield "commands.part.md", commands.commands()
     yield "magics.part.md", commands.magics()
     yield "checks.part.md", commands.checks()

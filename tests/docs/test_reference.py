@@ -13,6 +13,7 @@ import jupyter_tfguard
 from jupyter_tfguard.cli import make_parser
 from jupyter_tfguard.config import TfGuard
 from jupyter_tfguard.diagnosis.rule import all_rules
+from jupyter_tfguard.kernel.changes import CHANGES
 from jupyter_tfguard.kernel.magics import actions
 from jupyter_tfguard.server.handlers import HANDLERS
 from tests.rigs.documents import ROOT
@@ -80,6 +81,15 @@ def test_every_magic_and_check_is_described() -> None:
     checks = [path.stem for path in (PACKAGE / "doctor/checks").glob("[a-z]*.py")]
     assert checks
     assert all(f"`{name}`" in pages()["checks.part.md"] for name in checks)
+
+
+def test_every_change_of_a_kernel_is_described() -> None:
+    text = pages()["changes.part.md"]
+    for change in CHANGES:
+        title = f"{change.name[0].upper()}{change.name[1:]}"
+        entry = text.partition(f"\n{title}\n: ")[2].partition("\n")[0]
+        assert change.what.split("`")[0] in entry, title
+        assert "*Why:*" in entry, title
 
 
 def test_every_route_is_described() -> None:

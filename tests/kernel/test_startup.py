@@ -223,39 +223,6 @@ def test_it_starts_with_every_posix_name_missing(new_kernel: Make) -> None:
     assert recorded.samples[-1].get("process.rss_bytes")
 
 
-STATE = """
-import faulthandler, os, signal, sys, threading
-ip = get_ipython()
-print([
-    os.readlink("/proc/self/fd/2"),
-    faulthandler.is_enabled(),
-    [str(handlers) for handlers in (ip.kernel.control_handlers["shutdown_request"].__qualname__,)],
-    {event: [c.__qualname__ for c in callbacks if "tfguard" in c.__module__] for event, callbacks in ip.events.callbacks.items()},
-    [type(finder).__name__ for finder in sys.meta_path],
-    sorted(t.name for t in threading.enumerate() if "tfguard" in t.name),
-    "tfguard" in ip.magics_manager.magics["line"],
-    [name for name in os.environ if "TFGUARD_SET" in name or "ALLOW_GROWTH" in name],
-    open("/proc/self/status").read().split("SigCgt:")[1].split()[0],
-    sorted(os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{fd}")
-           and "tfguard" in os.readlink(f"/proc/self/fd/{fd}")),
-    "load_extension" in vars(ip.extension_manager),
-])
-"""
-
-
-def test_unloading_undoes_everything(new_kernel: Make) -> None:
-    kernel = new_kernel(environment={"TFGUARD_DISABLE": "1"})
-    kernel.run("import os; del os.environ['TFGUARD_DISABLE']")
-    kernel.run("get_ipython().magics_manager.magics['line'].pop('tfguard')")
-    untouched = kernel.run(STATE).stdout
-    assert kernel.run("%load_ext tfguard").text.startswith("tfguard")
-    assert kernel.run(STATE).stdout != untouched
-    assert len(kernel.recording_paths()) == 1
-    assert kernel.run("%unload_ext tfguard").text == ""
-    assert kernel.run(STATE).stdout == untouched
-    assert kernel.recording_paths() == []
-
-
 def test_what_the_startup_file_loaded_can_be_unloaded_and_loaded_again(new_kernel: Make) -> None:
     kernel = new_kernel()
     assert kernel.run("%unload_ext tfguard").text == ""
