@@ -65,8 +65,3 @@ class Levels(NamedTuple):
             min(self.reserve_bytes, left // 8),
             self.total_bytes,
         )
-
-    def threshold_bytes(self, fill_bytes_per_second: float) -> float:
-        """The level at which a cell is stopped while memory fills at this rate."""
-        ahead = max(0.0, fill_bytes_per_second) * self.rate_seconds
-        return max(self.stop_bytes, min(self.stop_cap_bytes, ahead))

@@ -36,11 +36,3 @@ def test_a_nearly_full_kernel_can_still_run_small_cells() -> None:
 
 def test_an_empty_kernel_has_the_levels_of_its_limit() -> None:
     assert Levels.of(2 * GIB).for_cell(int(1.8 * GIB)) == Levels.of(2 * GIB)
-
-
-def test_a_fast_rise_stops_earlier_but_not_much() -> None:
-    levels = Levels.of(2 * GIB)
-    assert levels.threshold_bytes(-1e9) == levels.stop_bytes
-    assert levels.threshold_bytes(50 * MIB) == levels.stop_bytes
-    assert levels.stop_bytes < levels.threshold_bytes(900 * MIB) < levels.stop_cap_bytes
-    assert levels.threshold_bytes(20 * GIB) == levels.stop_cap_bytes

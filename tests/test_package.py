@@ -153,6 +153,18 @@ def test_a_wheel_holds_the_native_library_where_a_compiler_is(
         assert set(native.namelist()) == {*wheel.namelist(), GATE}
 
 
+def test_without_a_compiler_a_build_asks_for_zig(unpacked: Path) -> None:
+    if importlib.util.find_spec("ziglang") is not None or platform.libc_ver()[0] != "glibc":
+        skip_or_fail("zig is here already, or the library is not for this system")
+    call, empty = "get_requires_for_build_wheel()", unpacked / "no-such-folder"
+    assert backend(call, unpacked, empty, gate="").stdout.strip() == "['ziglang>=0.13']"
+    assert backend(call, unpacked, empty, gate="aarch64").stdout.strip() == "['ziglang>=0.13']"
+    assert backend(call, unpacked, empty, gate="none").stdout.strip() == "[]"
+    (compiler := unpacked.parent / "compiler" / "cc").parent.mkdir()
+    compiler.touch(0o755)
+    assert backend(call, unpacked, compiler.parent, gate="").stdout.strip() == "[]"
+
+
 def test_a_wheel_without_a_compiler_is_for_any_system(unpacked: Path, tmp_path: Path) -> None:
     if importlib.util.find_spec("ziglang") is not None:
         skip_or_fail("zig is a compiler, too")
@@ -183,12 +195,10 @@ def test_code_of_others_in_the_front_end_has_its_licence_in_the_wheel(
 def checkout(unpacked: Path, tmp_path: Path) -> Path:
     """As git gives it: what only an sdist has is not there."""
     folder = tmp_path / "checkout"
-    for name in ("pyproject.toml", "LICENSE", "README.md", "jupyter_tfguard/_version.py"):
+    scripts = [f"labextension/scripts/build_{what}.py" for what in ("hook", "gate")]
+    for name in ("pyproject.toml", "LICENSE", "README.md", "jupyter_tfguard/_version.py", *scripts):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes((unpacked / name).read_bytes())
-    hook = "labextension/scripts/build_hook.py"
-    (folder / hook).parent.mkdir(parents=True)
-    (folder / hook).write_bytes((unpacked / hook).read_bytes())
     return folder
 
 

@@ -1,6 +1,6 @@
 """Stops a cell that is about to fill the memory. The states are watching, tripped, delivered, released.
 
-The sampler detects that too little memory is available, and sends a signal to the main thread repeatedly until its
+The native library decides that too little memory is available, and sends a signal to the main thread repeatedly until its
 handler has raised the exception. Meanwhile the helper thread, helper.py, stops what runs beside the main thread.
 """
 
@@ -47,7 +47,7 @@ from .main_thread import MainThread
 from .native import NativeGuard
 from .release import release
 from .safe_place import reaches_ipython
-from .snapshot import MemorySampler, Snapshot
+from .snapshot import Snapshot
 from .stop_texts import CellFacts
 from .stops import CALLBACK, CELL, Stop, Stops, WatchedCell
 
@@ -76,7 +76,6 @@ class MemoryGuard:
         paused: True while the user has switched the stop off.
         stops: The stops and refusals so far.
         parts: State of the gate by library: None if it works, a sentence if not, "" while the library is not imported.
-        unavailable: Why the native library is missing; None if it is loaded.
     """
 
     def __init__(
@@ -93,9 +92,7 @@ class MemoryGuard:
         self.stops = Stops(facts, self.limit)
         self._gate = gate
         self.parts: dict[str, str | None] = {}
-        self.unavailable: str | None = None
-        self._native: NativeGuard | None = None
-        self._sampler: MemorySampler  # from start() on
+        self._native: NativeGuard  # from start() on
         self.is_started = False
         self._placement = Placement(os.getpid())
         self._cell: WatchedCell | None = None  # None while no cell is watched
@@ -109,10 +106,10 @@ class MemoryGuard:
             in_fit,
             self._state,
             self.stops.beside,
-            lambda: self._sampler.delivered(),
+            lambda: self._native.delivered(),
         )
         self._main = MainThread(
-            namespace, self._state, lambda: self._sampler.exempt(), self._exception
+            namespace, self._state, lambda: self._native.exempt(), self._exception
         )
         self._modules = 0  # number of imported modules when the gate was last armed
 
@@ -127,24 +124,19 @@ class MemoryGuard:
         """
         if signal_number is None or not hasattr(signal, "pthread_kill"):
             raise SourceUnavailable("The memory guard needs a free real-time signal.")
+        self._native = NativeGuard.load(self._new_groups() or ())
         self._main.start(signal_number)
-        try:
-            self._sampler = self._native = NativeGuard.load()
-        except SourceUnavailable as absent:
-            from .sampler import PythonSampler  # only here: it makes the start of a kernel longer
-
-            self.unavailable, self._sampler = str(absent), PythonSampler()
-        self._sampler.start(self._new_groups() or (), signal_number)
-        self._helper.start(self._sampler.wait_for_trip)
-        self.imported()
+        self._native.start(signal_number)
+        self._helper.start(self._native.wait_for_trip)
         self.is_started = True
+        self.imported()
 
     @property
     def stop_bytes(self) -> int | None:
         """A cell is stopped if less is available; None while the guard is paused or not started."""
         if not self.is_started or self.paused:
             return None
-        return Levels.of(self._sampler.total_bytes()).stop_bytes
+        return Levels.of(self._native.total_bytes()).stop_bytes
 
     def callback_begins(self) -> bool:
         """Start watching a callback of a widget, unless a cell is running; end it with :meth:`cell_ends`."""
@@ -167,28 +159,28 @@ class MemoryGuard:
         if self._cell is not None and not self._cell.may_be_replaced():
             return None
         self._end_watch_between()
-        self._sampler.disarm()
+        self._native.disarm()
         if (groups := self._new_groups()) is not None:
-            self._sampler.use_groups(groups)
+            self._native.use_groups(groups)
         self.stops.cell_begins()
         self.imported()
         self._work.begin()
         self._cancellation.renew()
-        levels = Levels.of(self._sampler.total_bytes())
+        levels = Levels.of(self._native.total_bytes())
         # malloc and TensorFlow's pool may hold what an earlier cell freed.
-        available = self.give_back_if_short() if what == CELL else self._sampler.available_bytes()
+        available = self.give_back_if_short() if what == CELL else self._native.available_bytes()
         self._cell = WatchedCell(
             levels.total_bytes, available, thread=threading.get_ident(), what=what
         )
         self._raised = 0
-        self._sampler.arm(levels.for_cell(available))
+        self._native.arm(levels.for_cell(available))
         return self.stops.unreported() if what == CELL else None
 
     def imported(self) -> None:
         """After an import: arm the gate for new libraries, and make TensorFlow's functions cancellable."""
         if self._cell is not None and self._cancellation.calls is None:
             self._cancellation.begin()
-        if self._native is not None and self._gate and len(sys.modules) != self._modules:
+        if self.is_started and self._gate and len(sys.modules) != self._modules:
             self._modules = len(sys.modules)
             self.parts = self._native.gate(self._gate)
 
@@ -205,8 +197,8 @@ class MemoryGuard:
         if cell is None:
             return None
         self._main.end_profile()
-        seen = self._sampler.snapshot()
-        self._sampler.disarm()
+        seen = self._native.snapshot()
+        self._native.disarm()
         self._cancellation.renew()
         self.stops.ended(seen, cell, error)
         if self.stops.of_cell is not None or seen.trip_count:
@@ -228,9 +220,9 @@ class MemoryGuard:
         self.stops.cell_begins()
         if threading.current_thread() is threading.main_thread():
             # The kernel's own code runs there now, which does not expect a refusal.
-            self._between.enter_context(self._sampler.exempt())
+            self._between.enter_context(self._native.exempt())
         self._cell = WatchedCell(ended.total_bytes, is_over=True)
-        self._sampler.arm(Levels.of(ended.total_bytes).for_cell(self._sampler.available_bytes()))
+        self._native.arm(Levels.of(ended.total_bytes).for_cell(self._native.available_bytes()))
 
     def _end_watch_between(self) -> None:
         if threading.current_thread() is threading.main_thread():
@@ -241,11 +233,11 @@ class MemoryGuard:
         cell, here = self._cell, threading.current_thread()
         if cell is None or not (is_cancelled_error(error) or is_bare(error)):
             return error
-        seen, stopped = self._sampler.snapshot(), error
+        seen, stopped = self._native.snapshot(), error
         if seen.trip_count and here is not threading.main_thread() and here.ident != cell.thread:
             stopped = ThreadStopped()
         elif seen.trip_count and self.stops.of_cell is None:
-            with self._sampler.exempt():
+            with self._native.exempt():
                 self.stops.poll(error)
                 stopped = self._deliver(seen, cell, sys._getframe())
         return stopped
@@ -262,14 +254,14 @@ class MemoryGuard:
 
     def available_bytes(self) -> int:
         """Read the available memory now, in bytes."""
-        return self._sampler.available_bytes()
+        return self._native.available_bytes()
 
     def limit(self) -> Limit:
         """The binding limit: the one that :meth:`available_bytes` belongs to."""
         try:
             return binding_now().limit
         except SourceUnavailable:
-            return Limit(self._sampler.total_bytes(), LimitKind.HOST)
+            return Limit(self._native.total_bytes(), LimitKind.HOST)
 
     def refuse(self, text: str, what: str = "not_started") -> BaseException:
         """The exception for what cannot fit. `text` says why. `what`: as in :class:`~.stops.Stop`."""
@@ -279,7 +271,7 @@ class MemoryGuard:
 
     def has_refused(self) -> bool:
         """True if an allocation of the running cell was refused."""
-        return self._cell is not None and self._sampler.snapshot().last_refused_bytes > 0
+        return self._cell is not None and self._native.snapshot().last_refused_bytes > 0
 
     def shows(self, error: BaseException) -> None:
         """Prepare to print the error that ended the cell: refuse nothing; use a plain traceback if memory is short."""
@@ -287,7 +279,7 @@ class MemoryGuard:
         if cell is None:
             return
         is_plain = isinstance(error, (HostMemoryLimitReached, HostMemoryLimitInterrupt))
-        seen = self._sampler.snapshot()
+        seen = self._native.snapshot()
         if self.stops.of_cell is not None or seen.trip_count:
             # The loop gives them a turn before the cell has ended.
             self._work.cancel_scheduled()
@@ -297,9 +289,9 @@ class MemoryGuard:
             if self.stops.of_cell is not None and (what := self._work.runs_on()):
                 self.stops.runs_on(error, what)
         if seen.trip_count or seen.last_refused_bytes:
-            self._sampler.disarm()
+            self._native.disarm()
             self.stops.will_show(error)
-            is_plain |= self._sampler.available_bytes() < _RICH_BYTES and not hasattr(error, RENDER)
+            is_plain |= self._native.available_bytes() < _RICH_BYTES and not hasattr(error, RENDER)
         if is_plain:
             setattr(error, RENDER, partial(plain_traceback, error, self._code_name))
 
@@ -307,7 +299,7 @@ class MemoryGuard:
         """Stop no cell until :meth:`resume`, including the running one."""
         self.paused, self._cell = True, None
         self._end_watch_between()
-        self._sampler.disarm()
+        self._native.disarm()
         self._cancellation.end()
 
     def resume(self) -> None:
@@ -321,12 +313,12 @@ class MemoryGuard:
         self.is_started, self._cell = False, None
         self._end_watch_between()
         self._cancellation.end()
-        self._sampler.stop()
+        self._native.stop()
         self._main.stop()
         self._helper.stop()
 
     def leave_child(self) -> None:
-        """In a forked child, which has no sampler: watch nothing."""
+        """In a forked child, which has no native thread: watch nothing."""
         self.is_started, self._cell = False, None
 
     def _new_groups(self) -> tuple[MemoryGroup, ...] | None:
@@ -335,20 +327,20 @@ class MemoryGuard:
         return None  # no memory groups: the machine's memory is the limit
 
     def _state(self) -> tuple[WatchedCell | None, Snapshot]:
-        return self._cell, self._sampler.snapshot()
+        return self._cell, self._native.snapshot()
 
     def give_back(self) -> None:
         """Collect garbage, and return free memory of allocators to the system; takes up to 0.2 s."""
         gc.collect()
-        self._sampler.give_back()
+        self._native.give_back()
 
     def give_back_if_short(self) -> int:
         """Return free memory if little is available, unless that was done a moment ago; what is available then, in bytes."""
-        least = _SHORT_TIMES * Levels.of(self._sampler.total_bytes()).stop_cap_bytes
-        if (available := self._sampler.available_bytes()) >= least:
+        least = _SHORT_TIMES * Levels.of(self._native.total_bytes()).stop_cap_bytes
+        if (available := self._native.available_bytes()) >= least:
             return available
-        self._sampler.give_back(if_due=True)
-        return self._sampler.available_bytes()
+        self._native.give_back(if_due=True)
+        return self._native.available_bytes()
 
     def _exception(
         self, cell: WatchedCell, seen: Snapshot, frame: FrameType
@@ -357,13 +349,13 @@ class MemoryGuard:
         if self.stops.is_composing or self._helper.spares(cell, seen, frame):
             return None
         levels = Levels.of(cell.total_bytes)
-        if is_handled() and self._sampler.available_bytes() > levels.reserve_bytes:
+        if is_handled() and self._native.available_bytes() > levels.reserve_bytes:
             return None
         if seen.trip_count > 1 or self._raised > 0:
             renew_copies(frame)
             self.give_back()  # the cell may have freed memory since the last stop
-            if self._sampler.available_bytes() > _RECOVERED_TIMES * levels.stop_bytes:
-                self._sampler.delivered()
+            if self._native.available_bytes() > _RECOVERED_TIMES * levels.stop_bytes:
+                self._native.delivered()
                 return None
         return self._deliver(seen, cell, frame)
 
@@ -379,7 +371,7 @@ class MemoryGuard:
                 stop = self.stops.beside(cell, seen, [name] if name else self._work.tasks.names)
             else:
                 stop = self.stops.reached(seen, cell)
-        self._sampler.delivered()
+        self._native.delivered()
         self._cancellation.renew()  # for functions that run after the cell has caught the exception
         # After the first trips a thread may have been stopped instead; the count begins again after memory was freed.
         self._raised = 1 if seen.trip_count == 1 else self._raised + 1
@@ -398,5 +390,5 @@ class MemoryGuard:
 
     def _end_await(self, cell: WatchedCell) -> None:
         """End the cell that still awaits although it was stopped, unless memory was freed."""
-        if self._cell is cell and self._sampler.snapshot().tripped:
+        if self._cell is cell and self._native.snapshot().tripped:
             self._work.tasks.cancel(with_cell=True)

@@ -1,6 +1,6 @@
-"""The native part of the guard: a sampler that needs no GIL, and the gate that checks large allocations.
+"""The native library of the guard: it decides when a cell is stopped, without the GIL, and checks large allocations.
 
-The library is compiled from the folder ``native`` when the package is built, if there is a C compiler.
+The library is compiled from the folder ``native`` when the package is built.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class _Snapshot(ctypes.Structure):
 
 
 class NativeGuard:
-    """The native library. See :class:`~.snapshot.MemorySampler`; use :meth:`load`.
+    """The native library; use :meth:`load`.
 
     Short calls keep the GIL: releasing and reacquiring it would take longer than the call.
     """
@@ -103,22 +103,29 @@ class NativeGuard:
         self._declare()
 
     @classmethod
-    def load(cls) -> NativeGuard:
+    def load(cls, groups: Sequence[MemoryGroup] = ()) -> NativeGuard:
         """Load the library of this installation.
 
+        Args:
+            groups: As for :meth:`use_groups`.
+
         Raises:
-            SourceUnavailable: It is missing or unusable; the text says why.
+            SourceUnavailable: It is missing or unusable, or this system has no memory figures; the text says why.
         """
         if not sys.platform.startswith("linux"):
-            raise SourceUnavailable("The native guard exists for Linux only.")
+            raise SourceUnavailable("The guard's native library exists for Linux only.")
         if not LIBRARY.is_file():
             raise SourceUnavailable(
-                "The native guard was not built: no C compiler was found when jupyter-tfguard was installed."
+                "The guard's native library was not built with this installation. Install a C compiler, then install jupyter-tfguard again."
             )
         try:
-            return cls(LIBRARY)
+            loaded = cls(LIBRARY)
         except (OSError, AttributeError) as bad:
-            raise SourceUnavailable(f"The native guard cannot be loaded: {bad}") from bad
+            raise SourceUnavailable(f"The guard's native library cannot be loaded: {bad}") from bad
+        loaded.use_groups(groups)
+        if loaded.available_bytes() == _UNKNOWN_BYTES:
+            raise SourceUnavailable("The available memory of this machine is unknown.")
+        return loaded
 
     def _declare(self) -> None:
         short, long = self._short, self._long
@@ -166,15 +173,15 @@ class NativeGuard:
             ctypes.c_int64,
         )
 
-    def start(self, groups: Sequence[MemoryGroup], signal_number: int) -> None:
+    def start(self, signal_number: int) -> None:
         """Start the thread, disarmed. Call from the main thread.
 
+        Args:
+            signal_number: Sent to the main thread at a trip, and every 10 ms until :meth:`delivered`.
+
         Raises:
-            SourceUnavailable: This system has no memory figures, or cannot start the thread.
+            SourceUnavailable: This system cannot start the thread.
         """
-        self.use_groups(groups)
-        if self._short.tfguard_available() == _UNKNOWN_BYTES:
-            raise SourceUnavailable("The available memory of this machine is unknown.")
         if failed := self._short.tfguard_start(signal_number):
             raise SourceUnavailable(f"The guard's native thread did not start: error {failed}.")
 

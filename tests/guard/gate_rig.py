@@ -26,9 +26,9 @@ class Gate:
     def __init__(
         self, disk_folder: str | None = None, parts: tuple[str, ...] = native.PARTS
     ) -> None:
-        self.native = NativeGuard.load()
+        self.native = NativeGuard.load(memory_groups(os.getpid()))
         signal.signal(SIGNAL, self._on_signal)
-        self.native.start(memory_groups(os.getpid()), SIGNAL)
+        self.native.start(SIGNAL)
         self.parts = self.native.gate(parts, disk_folder)
         self.seen: dict[str, Any] = {}
 

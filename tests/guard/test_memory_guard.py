@@ -26,11 +26,11 @@ pytestmark = pytest.mark.quick
 
 
 class SignalsWithoutEnd:
-    """A sampler that sends the next signal before the handler of the last one has read anything."""
+    """A native library that sends the next signal before the handler of the last one has read anything."""
 
     def __init__(self) -> None:
         self.guard = MemoryGuard({}, CellFacts)
-        self.guard._sampler = self  # type: ignore[assignment]
+        self.guard._native = self  # type: ignore[assignment]
         self.read_count = 0
 
     def exempt(self) -> contextlib.AbstractContextManager[None]:
@@ -51,7 +51,7 @@ def test_a_signal_that_comes_while_its_handler_runs_does_not_nest() -> None:
 
 
 class Delivers:
-    """A sampler that counts deliveries."""
+    """A native library that counts deliveries."""
 
     def __init__(self, available_bytes: int = 0, free_bytes: int = 0) -> None:
         self.count = 0
@@ -82,7 +82,7 @@ def test_only_where_ipython_catches_it_a_stop_is_an_interrupt_at_last(first_trip
     task = frame_of("_run", "/lib/asyncio/events.py")
     for frame, last in ((cell, HostMemoryLimitInterrupt), (task, HostMemoryLimitReached)):
         guard = MemoryGuard({}, lambda added: CellFacts())
-        guard._sampler = Delivers()  # type: ignore[assignment]
+        guard._native = Delivers()  # type: ignore[assignment]
         trips = [Snapshot(trip_count=first_trip + more) for more in range(3)]
         kinds = [type(guard._deliver(seen, WatchedCell(1 << 30), frame)) for seen in trips]
         assert kinds == [HostMemoryLimitReached, HostMemoryLimitReached, last]
@@ -98,7 +98,7 @@ def test_a_repeated_stop_is_dropped_if_the_cell_has_freed_memory(
 ) -> None:
     guard = MemoryGuard({}, lambda added: CellFacts())
     sampler = Delivers(available_mib << 20, free_mib << 20)
-    guard._sampler = sampler  # type: ignore[assignment]
+    guard._native = sampler  # type: ignore[assignment]
     seen = Snapshot(trip_count=2, trip_available_bytes=20 << 20, tripped=True)
     raised = guard._exception(WatchedCell(600 << 20), seen, sys._getframe())
     assert (raised is not None, sampler.count) == (is_stopped, 1)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -100,7 +102,8 @@ def watched(tmp_path: Path) -> Iterator[Watched]:
     guard, made, signals = library(), Group(tmp_path / "own", 2), list[int]()
     earlier = signal.signal(SIGNAL, lambda number, frame: signals.append(number))
     made.left(LIMIT)
-    guard.start([made.group], SIGNAL)
+    guard.use_groups([made.group])
+    guard.start(SIGNAL)
     yield guard, made, signals
     guard.stop()
     signal.signal(SIGNAL, earlier)
@@ -174,7 +177,8 @@ def test_it_can_be_stopped_and_started_again(watched: Watched) -> None:
     guard.stop()
     guard.arm(LEVELS)
     assert not guard.snapshot().tripped
-    guard.start([group.group], SIGNAL)
+    guard.use_groups([group.group])
+    guard.start(SIGNAL)
     guard.arm(LEVELS)
     group.left(1 * MIB)
     wait_until(lambda: guard.snapshot().tripped)
@@ -222,3 +226,12 @@ def test_a_tensorflow_that_was_not_tested_is_left_alone(monkeypatch: pytest.Monk
     assert "not been tested with TensorFlow 2.99.1" in (guard._arm_tensorflow(refuses=True) or "")
     monkeypatch.delattr(Other, "__version__")
     assert guard._arm_tensorflow(refuses=False) == "", "its import is still running"
+
+
+def test_the_native_library_compiles_without_a_warning() -> None:
+    if (compiler := shutil.which("cc")) is None:
+        pytest.skip("there is no C compiler here")
+    sources = sorted(Path(native.__file__).with_suffix("").glob("*.c"))
+    command = [compiler, "-std=c11", "-O2", "-fPIC", "-Wall", "-Wextra", "-fsyntax-only"]
+    done = subprocess.run([*command, *sources], capture_output=True, text=True, check=True)
+    assert (bool(sources), done.stderr) == (True, "")

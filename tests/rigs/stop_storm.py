@@ -30,7 +30,7 @@ def _trip():
         _wanted.clear()
         time.sleep(_due[0])
         if (cell := _guard._cell) is not None:
-            _guard._sampler.arm(Levels(10**15, 10**15, 0.06, 16 << 20, cell.total_bytes, own_fraction=0))
+            _guard._native.arm(Levels(10**15, 10**15, 0.06, 16 << 20, cell.total_bytes, own_fraction=0))
 threading.Thread(target=_trip, name="tfguard-storm", daemon=True).start()
 _places = []
 def _delivers(seen, cell, frame, deliver=_guard._deliver):
