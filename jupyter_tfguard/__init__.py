@@ -12,8 +12,7 @@ from ._version import __version__
 if TYPE_CHECKING:
     import os
 
-    from .predict.answer import Answer
-    from .predict.batch_choice import BatchChoice
+    from .predict.answer import Answer, BatchChoice
 
 __all__ = [
     "__version__",
@@ -104,7 +103,7 @@ def find_batch_size(model: Any, x: Any = None, y: Any = None, **options: Any) ->
         CannotEstimate: The model trains on several devices or in several processes.
     """
     from .kernel.progress import ProgressLine
-    from .predict.estimate import find_batch_size as search
+    from .predict.batch_size import find_batch_size as search
 
     with ProgressLine() as line:
         return search(model, {"x": x, "y": y} | options, show=line.show)
@@ -131,7 +130,7 @@ def fit(
     arguments = {"x": x, "y": y} | options
     if auto_batch:
         from .kernel.progress import ProgressLine
-        from .predict.estimate import largest_batch_size
+        from .predict.batch_size import largest_batch_size
 
         with ProgressLine() as line:
             arguments["batch_size"] = largest_batch_size(model, arguments, show=line.show)

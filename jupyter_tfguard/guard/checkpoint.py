@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from ..errors import TfGuardError
-from ..predict.sizes import variable_bytes
 from ..shield import is_users
+from ..training.models import variable_bytes
 from ..training.progress import FitProgress
 from ..units import human_bytes, human_seconds, out_of
 from .model_state import ModelNotSupported, ModelState, dtype_name, host_array

@@ -15,8 +15,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NamedTuple, TypeGuard
 
-from ..predict.refusal import device_types, runs_in_this_process
-from ..predict.reusable import free_in_pool
+from ..predict.own_memory import device_types, free_in_pool, runs_in_this_process
 from ..shield import shielded
 from ..training.growth import gpu_present, gpus_hidden
 from ..units import MIB, human_bytes

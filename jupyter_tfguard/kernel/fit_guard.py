@@ -14,12 +14,12 @@ from ..guard.error import HostMemoryLimitReached, is_refusal, release_frames
 from ..guard.memory_guard import MemoryGuard
 from ..guard.release import release_validation
 from ..predict.compared import FitMeter
-from ..predict.fitting import refusal_text
 from ..predict.outputs import check_predict
-from ..predict.refusal import check_fit
+from ..predict.refusal import check_fit, refusal_text
 from ..record.events import CheckpointWritten, Emit
 from ..shield import shielded
 from ..training.fit_hooks import FitHooks
+from ..training.plan import FitPlan
 from ..training.progress import FitProgress
 from ..units import MIB
 
@@ -41,20 +41,20 @@ class FitGuard(FitHooks):
         self._signal: BatchSignal | None = None
         self._meter: FitMeter | None = None
 
-    def refusal(self, what: str, arguments: dict[str, Any], model: Any) -> BaseException | None:
+    def refusal(self, what: str, plan: FitPlan, model: Any) -> BaseException | None:
         """The exception to raise if the run certainly needs more memory than is available; otherwise None."""
         self._meter = None
         if what == "fit":
             with shielded("comparing a fit with its estimate"):
-                self._meter = FitMeter.of(model, arguments)
+                self._meter = FitMeter.of(model, plan)
         if not self._guard.is_watching:
             return None
         available, limit = self._guard.available_bytes, self._guard.limit().size_bytes
         text = None
-        if what == "fit" and (found := check_fit(arguments, model, available, limit)) is not None:
-            text = refusal_text(found, model, arguments)
+        if what == "fit" and (found := check_fit(model, plan, available, limit)) is not None:
+            text = refusal_text(found, model)
         elif what == "predict":
-            text = check_predict(arguments, model, available, limit)
+            text = check_predict(model, plan, available, limit)
         return None if text is None else self._guard.refuse(text)
 
     def begins(self, model: Any, progress: FitProgress) -> None:

@@ -140,7 +140,7 @@ def _estimate(code: str = "") -> None:
 
 def _batch(code: str = "") -> None:
     """Find the largest batch size that fits, by trials in other processes: `%tfguard batch model.fit(x, y)`."""
-    from ..predict.estimate import find_batch_size
+    from ..predict.batch_size import find_batch_size
     from .progress import ProgressLine
 
     with ProgressLine() as line:
@@ -152,7 +152,7 @@ def _planned(answer: Callable[[Any, dict[str, Any]], Any], code: str) -> None:
     from IPython.core.error import UsageError
     from IPython.display import display
 
-    from ..predict.room import CannotEstimate
+    from ..predict.own_memory import CannotEstimate
     from .planned_fit import NotAFit, planned_fit
 
     try:

@@ -1,15 +1,19 @@
-"""The answer to "does this fit into memory?": need, available memory, verdict, and what to change, with numbers."""
+"""The answers to "does this fit into memory?" and "which batch is the largest that fits?", as text and for a notebook."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from html import escape
+from typing import TYPE_CHECKING
 
 from ..batch_place import IN_ARGUMENT, BatchPlace
 from ..memory.limits import Limit, LimitKind
 from ..units import human_bytes
-from .answer_html import as_html
+
+if TYPE_CHECKING:
+    from .trial.trial import Trial
 
 
 class Verdict(Enum):
@@ -53,9 +57,9 @@ class Answer:
         low_bytes: The fit rarely needs less memory, in addition to what is in use now.
         best_bytes: The most likely need; None if only a lower bound is known.
         high_bytes: The fit rarely needs more; None if only a lower bound is known.
-        parts: Bytes by part, largest first.
         available_bytes: What a cell can still use before the guard stops it.
         limit: The limit that binds; None if unknown.
+        parts: Bytes by part, largest first.
         fitting_batch_size: The largest batch size that should fit; None if none does or it is unknown.
         changes: What makes the fit smaller, largest saving first.
         notes: What the estimate does not know, a sentence each.
@@ -67,12 +71,12 @@ class Answer:
     low_bytes: int
     best_bytes: int | None
     high_bytes: int | None
-    parts: tuple[tuple[str, int], ...]
     available_bytes: int
     limit: Limit | None
-    fitting_batch_size: int | None
-    changes: tuple[Change, ...]
-    notes: tuple[str, ...]
+    parts: tuple[tuple[str, int], ...] = ()
+    fitting_batch_size: int | None = None
+    changes: tuple[Change, ...] = ()
+    notes: tuple[str, ...] = ()
     place: BatchPlace = IN_ARGUMENT
 
     @property
@@ -125,7 +129,7 @@ class Answer:
 
     def _repr_html_(self) -> str:
         notes = [*self.notes, f"How this was found: {self.grade.value}."]
-        return as_html(
+        return _as_html(
             self.headline(),
             self.verdict.name,
             self.parts,
@@ -135,9 +139,138 @@ class Answer:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class BatchChoice:
+    """The result of a search.
+
+    Attributes:
+        batch_size: The largest batch size that fits; None if none does.
+        peak_bytes: What it needs: measured by its trial, or extrapolated from smaller ones; None without a batch size.
+        trials: All trials, in the order in which they were made. If the last one ended for another reason than memory,
+            the search stopped there.
+        available_bytes: What was available.
+        place: Where the batch size of these data is set.
+    """
+
+    batch_size: int | None
+    peak_bytes: int | None
+    trials: tuple[Trial, ...]
+    available_bytes: int
+    place: BatchPlace = IN_ARGUMENT
+
+    @property
+    def was_tried(self) -> bool:
+        """True if a trial of this batch size finished."""
+        return any(one.finished and one.batch_size == self.batch_size for one in self.trials)
+
+    def text(self) -> str:
+        """The result for the user."""
+        return "\n".join([self.headline(), *(f"  {_line(one)}" for one in self.trials)])
+
+    def headline(self) -> str:
+        """The batch size with its need, a line or two."""
+        if self.batch_size is None:
+            return "No batch size fits."
+        subject = self.place.stated(self.batch_size).replace("a batch", "A batch")
+        change = self.place.change("fit", self.batch_size)
+        how = "" if self.place == IN_ARGUMENT else f"\nTo set it: {change}."
+        need, available = human_bytes(self.peak_bytes), human_bytes(self.available_bytes)
+        if self.was_tried:
+            return f"{subject} is the largest that fits: it needed {need} of {available} available.{how}"
+        tried = max((one for one in self.trials if one.finished), key=lambda one: one.batch_size)
+        return (
+            f"{subject} is the largest that should fit: it needs about {need} of {available} available.\n"
+            f"It was not tried. batch_size={tried.batch_size} was, and needed {human_bytes(tried.peak_bytes)}.{how}"
+        )
+
+    def __repr__(self) -> str:
+        return self.text()
+
+
+def _line(one: Trial) -> str:
+    return f"batch_size={one.batch_size}: {one.ending_text()}, {human_bytes(one.peak_bytes)}"
+
+
 _VERDICTS = {
     Verdict.FITS: "fits",
     Verdict.TIGHT: "may not fit",
     Verdict.TOO_LARGE: "does not fit",
     Verdict.UNKNOWN: "may fit",
 }
+
+
+# Colours of JupyterLab, each with one for other front ends.
+_COLOURS = (
+    "var(--jp-brand-color1, #1976d2)",
+    "var(--jp-accent-color1, #388e3c)",
+    "var(--jp-warn-color1, #f57c00)",
+    "var(--jp-info-color1, #0097a7)",
+    "var(--jp-ui-font-color3, #9e9e9e)",
+)
+_VERDICT_COLOURS = {
+    "FITS": "var(--jp-success-color1, #388e3c)",
+    "TIGHT": "var(--jp-warn-color1, #f57c00)",
+    "TOO_LARGE": "var(--jp-error-color1, #d32f2f)",
+    "UNKNOWN": "var(--jp-ui-font-color2, #616161)",
+}
+_MARK = "var(--jp-ui-font-color1, #000)"
+_BAR = "display:flex;height:14px;border-radius:2px;overflow:hidden;background:var(--jp-layout-color3,#e0e0e0)"
+
+
+def _as_html(
+    headline: str,
+    verdict: str,
+    parts: Sequence[tuple[str, int]],
+    available_bytes: int,
+    advice: Iterable[str],
+    notes: Iterable[str],
+) -> str:
+    """HTML of the parts of an answer; all texts are escaped.
+
+    Args:
+        headline: One sentence.
+        verdict: Name of a verdict, for the colour.
+        parts: Bytes by part.
+        available_bytes: Where the bar has a mark.
+        advice: Items of a list.
+        notes: Sentences below it.
+    """
+    items = "".join(f"<li>{escape(one)}</li>" for one in advice)
+    changes = f'<ul style="margin:6px 0 6px 18px">{items}</ul>' if items else ""
+    rest = "".join(f'<p style="margin:4px 0">{escape(one)}</p>' for one in notes)
+    return (
+        '<div class="jp-TfGuard-Estimate" style="max-width:640px">'
+        f'<p style="margin:0 0 6px;padding-left:8px;border-left:4px solid {_VERDICT_COLOURS[verdict]}">'
+        f"<b>{escape(headline)}</b></p>"
+        f"{_bar(parts, available_bytes)}{_legend(parts, available_bytes)}{changes}{rest}</div>"
+    )
+
+
+def _bar(parts: Sequence[tuple[str, int]], available_bytes: int) -> str:
+    total = max(available_bytes, sum(size for _, size in parts), 1)
+    pieces = "".join(
+        f'<div title="{escape(name)}: {human_bytes(size)}" '
+        f'style="width:{100 * size / total:.2f}%;background:{_colour(place)}"></div>'
+        for place, (name, size) in enumerate(parts)
+    )
+    mark = (
+        f'<div title="available: {human_bytes(available_bytes)}" style="position:absolute;top:-3px;height:20px;'
+        f"width:2px;left:calc({100 * available_bytes / total:.2f}% - 2px);"
+        f'background:{_MARK}"></div>'
+    )
+    return f'<div style="position:relative;margin:8px 0"><div style="{_BAR}">{pieces}</div>{mark}</div>'
+
+
+def _legend(parts: Sequence[tuple[str, int]], available_bytes: int) -> str:
+    marks = [(9, _colour(place), *part) for place, part in enumerate(parts)]
+    marks.append((2, _MARK, "available", available_bytes))
+    entries = "".join(
+        f'<span style="margin-right:14px;white-space:nowrap"><span style="display:inline-block;width:{width}px;'
+        f'height:9px;margin-right:4px;background:{colour}"></span>{escape(name)} {human_bytes(size)}</span>'
+        for width, colour, name, size in marks
+    )
+    return f'<div style="line-height:1.6">{entries}</div>'
+
+
+def _colour(place: int) -> str:
+    return _COLOURS[min(place, len(_COLOURS) - 1)]

@@ -1,24 +1,24 @@
-"""Compares the estimate of a fit with the memory that the fit then needed."""
+"""What is kept of the last estimate of a model: its batch size is named again, and its need compared with that of the fit."""
 
 from __future__ import annotations
 
-import itertools
 import os
 import weakref
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ..collectors.resident import anonymous_peak_bytes, status_bytes
 from ..errors import SourceUnavailable
-from ..training.plan import fit_plan, leaves
+from ..training.plan import FitPlan
 from ..units import human_bytes
 from .answer import Answer
-from .reusable import reusable_bytes
+from .bound.bound import Bound
+from .own_memory import reusable_bytes
+from .traced.quick import QuickPrediction
 
-_LEAVES_LIMIT = 256
 # Smaller needs are not compared: two runs of the same fit differ by as much.
 _LEAST_BYTES = 16 << 20
 _DOUBLE = 2.0
+_SAME_SHARE = 0.25
 
 
 class _Estimated(NamedTuple):
@@ -26,6 +26,13 @@ class _Estimated(NamedTuple):
     fit: tuple[Any, ...]
 
 
+class _Named(NamedTuple):
+    fit: tuple[Any, ...]
+    available_bytes: int
+    size: int | None
+
+
+_named: weakref.WeakKeyDictionary[Any, _Named] = weakref.WeakKeyDictionary()
 _estimated: weakref.WeakKeyDictionary[Any, _Estimated] = weakref.WeakKeyDictionary()
 _compared: weakref.WeakKeyDictionary[Any, Compared] = weakref.WeakKeyDictionary()
 _fitted: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -51,29 +58,34 @@ class Compared(NamedTuple):
         )
 
 
-def remember(model: Any, arguments: Mapping[str, Any], answer: Answer) -> None:
+def remember(model: Any, plan: FitPlan, answer: Answer) -> None:
     """Keep the last estimate of a model until its next fit.
 
     A model that was fitted before leaves memory free that its next fit uses again, so that fit shows no need.
-
-    Args:
-        model: The model.
-        arguments: The arguments of the estimated ``fit``, by name.
-        answer: Its estimate.
     """
     if answer.best_bytes is not None and model not in _fitted:
-        _estimated[model] = _Estimated(answer, identity(arguments))
+        _estimated[model] = _Estimated(answer, plan.identity())
 
 
-def identity(arguments: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What makes two fits of a model the same for their memory."""
-    plan = fit_plan(arguments)
-    data = tuple(
-        (name, str(getattr(one, "element_spec", None) or getattr(one, "shape", type(one))))
-        for name in ("x", "y", "sample_weight", "validation_data")
-        for one in itertools.islice(leaves(arguments.get(name)), _LEAVES_LIMIT)
-    )
-    return plan, bool(arguments.get("validation_split")), data
+def named_batch(
+    model: Any,
+    plan: FitPlan,
+    known: Bound | QuickPrediction,
+    available_bytes: int,
+    sample_count: int | None,
+) -> int | None:
+    """The batch to name for a fit: what was named for the same fit before, if about as much memory is available.
+
+    The available memory changes a little from cell to cell, and with it a rounded size.
+    """
+    fit, before = plan.identity(), _named.get(model)
+    if before is not None and before.fit == fit:
+        difference = abs(available_bytes - before.available_bytes)
+        if difference <= _SAME_SHARE * available_bytes:
+            return before.size
+    size = known.fitting_batch(available_bytes, sample_count)
+    _named[model] = _Named(fit, available_bytes, size)
+    return size
 
 
 def last_comparison(model: Any) -> Compared | None:
@@ -92,18 +104,14 @@ class FitMeter:
         self._before = status_bytes(os.getpid(), "VmHWM", "RssAnon")
 
     @classmethod
-    def of(cls, model: Any, arguments: Mapping[str, Any]) -> FitMeter | None:
+    def of(cls, model: Any, plan: FitPlan) -> FitMeter | None:
         """The meter for a fit that begins; None if it is not the fit that was estimated, or cannot be measured.
 
         Only the first fit after an estimate is compared.
-
-        Args:
-            model: The model.
-            arguments: The arguments of ``fit``, by name.
         """
         _fitted.add(model)
         estimated = _estimated.pop(model, None)
-        if estimated is None or estimated.fit != identity(arguments):
+        if estimated is None or estimated.fit != plan.identity():
             return None
         # A fit uses the free memory of this process first: what it used of that cannot be seen.
         if reusable_bytes() > (estimated.answer.best_bytes or 0):

@@ -5,39 +5,31 @@ On the CPU: host memory. On a GPU: memory in tensors on the card, always measure
 
 from __future__ import annotations
 
+import sys
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..batch_place import ARGUMENT, GENERATOR, LOADER, METHOD, BatchPlace
-from ..training.plan import fit_plan
+from ..training.plan import FitPlan
 from ..units import human_bytes
-from .answer import Answer, Change, Grade
-from .batch_choice import BatchChoice
-from .batch_search import Show, largest_batch
-from .bound import bound, flat_layers, slots_per_weight
-from .compared import last_comparison, remember
-from .covered import check_covered
-from .data_changes import data_changes
-from .extrapolate import Quick, predict
-from .fitting import named_batch
-from .quick import Estimate, QuickPrediction
+from .answer import Answer, Grade
+from .bound.bound import Bound, bound
+from .changes import changes
+from .compared import last_comparison, named_batch, remember
+from .own_memory import CannotEstimate, Room, runs_on_gpu, runs_on_host
 from .read_batch import FitData, fit_data
-from .refusal import runs_on_gpu
-from .room import CannotEstimate, Room
-from .sizes import variable_bytes
-from .trace import CannotTrace, first_line
-from .trial import LIMIT_FRACTION, Trial, need_here, trial
-from .trial_process import TrialProcess
+from .traced.quick import Estimate, QuickPrediction
+from .traced.trace import CannotTrace, first_line
+from .trial.extrapolate import predict
+from .trial.trial import LIMIT_FRACTION, Trial, need_here, trial
 
 # Two runs of the same fit differ; a trial is rather too high than too low (tests/benchmarks/RESULTS.md).
 _MEASURED_RANGE = (0.85, 1.1)
 _EXTRAPOLATED_RANGE = (0.8, 1.25)
 # On a GPU, in 5 of 6 fits on an H100 within 9 %; the sixth needed 1.32 times as much (tests/benchmarks/RESULTS.md).
 _MEASURED_ON_GPU_RANGE = (0.9, 1.35)
-_ACCUMULATED = 4  # batches, in the advice to accumulate gradients
 # Where Keras checks that data match a model.
 _CHECKS = tuple(
     f"/keras/src/{part}"
@@ -49,7 +41,6 @@ _CHECKS = tuple(
         "backend/tensorflow/nn",
     )
 )
-_WORTH_FRACTION = 0.1  # of the need; a smaller saving is not worth a sentence
 
 
 def estimate(model: Any, arguments: Mapping[str, Any], *, measure: bool = False) -> Answer:
@@ -64,139 +55,122 @@ def estimate(model: Any, arguments: Mapping[str, Any], *, measure: bool = False)
         CannotEstimate: The fit is not covered, would fail, or the batch size is not known.
     """
     check_covered(model)
-    data = fit_data(model, arguments)
+    plan = FitPlan.of(arguments)
+    data = fit_data(model, plan)
     if runs_on_gpu(model):
-        return _on_gpu(model, data)
+        tried = trial(model, data.plan, data.size)
+        room = gpu_room(tried)
+        return _answer(data, room, _measured(model, data, tried, room.available_bytes, None))
     room = Room.now()
-    quick, notes = _quick(model, data.arguments)
+    quick, notes = traced_fit(model, data.plan)
     traced = None if quick is None else quick.at(data.size)
-    changes = list(data_changes(arguments))
-    if quick is not None and traced is not None:
-        changes += _model_changes(model, quick, traced, data.plan.place)
-        if traced.unknown:
-            names = ", ".join(traced.unknown)
-            notes.append(f"Some sizes inside {names} are guesses, so the range is wider.")
-    known = bound(model, data.arguments)
-    grade, (low, best, high) = Grade.QUICK, _range_of(traced)
+    known = quick or bound(model, data.plan)
     if measure:
         limit_bytes = int(LIMIT_FRACTION * room.available_bytes)
-        tried = trial(model, data.arguments, data.size, limit_bytes=limit_bytes)
-        found = _measured(model, data.arguments, tried, limit_bytes, quick)
-        grade, (low, best, high) = found.grade, found.range
-        notes = found.notes
-    elif traced is None:
-        grade, low = Grade.BOUND, known.total_bytes
-        notes += [f"Not counted: {name}." for name in known.unknown]
-    fitting = named_batch(
-        model, arguments, known, room.available_bytes, quick, data.plan.sample_count
-    )
-    changes.sort(key=lambda change: -change.saved_bytes)
+        tried = trial(model, data.plan, data.size, limit_bytes=limit_bytes)
+        need = _measured(model, data, tried, limit_bytes, quick)
+    else:
+        need = _computed(known, data.size, notes)
     if (earlier := last_comparison(model)) is not None:
-        notes.append(earlier.text())
-    answer = Answer(
-        batch_size=data.size,
-        grade=grade,
-        low_bytes=low,
-        best_bytes=best,
-        high_bytes=high,
-        parts=_parts(traced, best),
-        available_bytes=room.available_bytes,
-        limit=room.limit,
-        fitting_batch_size=fitting,
-        changes=tuple(changes),
-        notes=tuple(notes),
-        place=data.plan.place,
+        need.notes.append(earlier.text())
+    answer = replace(
+        _answer(data, room, need),
+        parts=_parts(traced, need.best_bytes),
+        fitting_batch_size=named_batch(model, plan, known, room.available_bytes, data.sample_count),
+        changes=changes(model, plan, data.plan.place, quick, traced),
     )
-    remember(model, arguments, answer)
+    remember(model, plan, answer)
     return answer
 
 
-def find_batch_size(
-    model: Any, arguments: Mapping[str, Any], *, show: Show | None = None
-) -> BatchChoice:
-    """Search the largest batch size that fits into the available memory, by trials in child processes.
+class _Need(NamedTuple):
+    """The range of an answer, and the notes about it."""
 
-    Args:
-        model: A built and compiled model of Keras 3.
-        arguments: The arguments of ``fit``, by name.
-        show: Called with a line about what is being tried.
-
-    Raises:
-        CannotEstimate: The fit is not covered, or its data cannot be sent to a child.
-    """
-    check_covered(model)
-    place = fit_plan(arguments).place
-    if place.kind in (METHOD, LOADER, GENERATOR):
-        raise CannotEstimate(
-            "Batch sizes are tried with arrays or a tf.data pipeline; these data exist only while fit() runs. "
-            "%tfguard estimate names a batch size that should fit."
-        )
-    with TrialProcess() as process:
-        process.prepare()  # imports TensorFlow while the step is traced here
-        if runs_on_gpu(model):
-            available, quick = (
-                Room.on_gpu(trial(model, arguments, 1, process=process)).available_bytes,
-                None,
-            )
-        else:
-            if show is not None:
-                show("Tracing a training step.")
-            quick = _best_of(_quick(model, arguments)[0])
-            # Its memory is part of that of each trial.
-            available = process.own_bytes() + Room.now().available_bytes
-        found = largest_batch(model, arguments, available, quick=quick, process=process, show=show)
-        return replace(found, place=place)
+    grade: Grade
+    low_bytes: int
+    best_bytes: int | None
+    high_bytes: int | None
+    notes: list[str]
 
 
-def largest_batch_size(
-    model: Any, arguments: Mapping[str, Any], *, show: Show | None = None
-) -> int:
-    """The batch size that :func:`find_batch_size` chooses, for arrays. Prints it.
-
-    Raises:
-        CannotEstimate: No batch size fits or can be tried.
-    """
-    place = fit_plan(arguments).place
-    if place.kind != ARGUMENT:
-        raise CannotEstimate(
-            f"The batch size of these data is set elsewhere: use {place.change('fit')}. find_batch_size() names the "
-            "largest that fits."
-        )
-    found = find_batch_size(model, arguments, show=show)
-    if found.batch_size is None:
-        raise CannotEstimate(found.text())
-    print(found.headline())
-    return found.batch_size
+def _answer(data: FitData, room: Room, need: _Need) -> Answer:
+    return Answer(
+        batch_size=data.size,
+        grade=need.grade,
+        low_bytes=need.low_bytes,
+        best_bytes=need.best_bytes,
+        high_bytes=need.high_bytes,
+        available_bytes=room.available_bytes,
+        limit=room.limit,
+        notes=tuple(need.notes),
+        place=data.plan.place,
+    )
 
 
-def _on_gpu(model: Any, data: FitData) -> Answer:
-    """The answer for a fit on the first GPU.
+def _computed(known: QuickPrediction | Bound, size: int, notes: list[str]) -> _Need:
+    if isinstance(known, Bound):
+        notes += [f"Not counted: {name}." for name in known.unknown]
+        return _Need(Grade.BOUND, known.total_bytes, None, None, notes)
+    found = known.at(size)
+    if found.unknown:
+        names = ", ".join(found.unknown)
+        notes.append(f"Some sizes inside {names} are guesses, so the range is wider.")
+    return _Need(Grade.QUICK, found.low_bytes, found.best_bytes, found.high_bytes, notes)
+
+
+def _measured(
+    model: Any, data: FitData, found: Trial, limit_bytes: int, quick: QuickPrediction | None
+) -> _Need:
+    """The need according to a trial, and to smaller ones if it reached the limit.
 
     Raises:
         CannotEstimate: The trial ended for another reason than its memory.
     """
-    tried = trial(model, data.arguments, data.size)
-    room = Room.on_gpu(tried)
-    found = _measured(model, data.arguments, tried, room.available_bytes, None)
-    return Answer(
-        batch_size=data.size,
-        grade=found.grade,
-        low_bytes=found.range[0],
-        best_bytes=found.range[1],
-        high_bytes=found.range[2],
-        parts=(),
-        available_bytes=room.available_bytes,
-        limit=room.limit,
-        fitting_batch_size=None,
-        changes=(),
-        notes=tuple(found.notes),
-        place=data.plan.place,
-    )
+    plan, size = data.plan, data.size
+    notes = [] if found.source is None else [f"Data of the trial: {found.source.value}."]
+    if found.finished and found.peak_bytes is not None:
+        best = need_here(found.peak_bytes, plan, size)
+        factors = _MEASURED_RANGE if found.gpu_limit_bytes is None else _MEASURED_ON_GPU_RANGE
+        low, high = (int(best * factor) for factor in factors)
+        return _Need(Grade.MEASURED, low, best, high, notes)
+    if not found.is_too_large:
+        raise CannotEstimate(f"The trial with batch_size={size} {found.ending_text()}.")
+    notes.append(f"A trial with batch_size={size} was ended at {human_bytes(limit_bytes)}.")
+    at = None if quick is None else quick.best_bytes
+    smaller = predict(model, plan, size, quick=at, limit_bytes=limit_bytes)
+    least = need_here(found.peak_bytes or 0, plan, size)
+    if smaller is not None:
+        best = max(least, need_here(smaller, plan, size))
+        low, high = (int(best * factor) for factor in _EXTRAPOLATED_RANGE)
+        return _Need(Grade.EXTRAPOLATED, max(least, low), best, high, notes)
+    if quick is None:
+        return _Need(Grade.BOUND, least, None, None, notes)
+    computed = _computed(quick, size, [])
+    return computed._replace(low_bytes=max(least, computed.low_bytes), notes=notes)
 
 
-def _quick(model: Any, arguments: Mapping[str, Any]) -> tuple[QuickPrediction | None, list[str]]:
+def gpu_room(found: Trial) -> Room:
+    """What this process can still allocate on its first GPU, as the child of this trial saw it.
+
+    Raises:
+        CannotEstimate: The child did not come so far.
+    """
+    if found.gpu_limit_bytes is None:
+        raise CannotEstimate(
+            f"The trial with batch_size={found.batch_size} {found.ending_text()}. How much memory the GPU has left "
+            "is unknown."
+        )
+    return Room.on_gpu(found.gpu_limit_bytes)
+
+
+def traced_fit(model: Any, plan: FitPlan) -> tuple[QuickPrediction | None, list[str]]:
+    """The traced step; without one, the reason as a note.
+
+    Raises:
+        CannotEstimate: The fit itself would fail.
+    """
     try:
-        return QuickPrediction(model, arguments), []
+        return QuickPrediction(model, plan), []
     except CannotTrace as reason:
         if (failure := _failure_of_fit(reason.__cause__)) is not None:
             raise CannotEstimate(f"fit() would fail with these data: {failure}") from reason
@@ -214,53 +188,44 @@ def _failure_of_fit(error: BaseException | None) -> str | None:
     return first if is_check else None
 
 
-def _best_of(quick: QuickPrediction | None) -> Quick | None:
-    return None if quick is None else lambda size: quick.at(size).best_bytes
-
-
-def _range_of(traced: Estimate | None) -> tuple[int, int | None, int | None]:
-    if traced is None:
-        return 0, None, None
-    return traced.low_bytes, traced.best_bytes, traced.high_bytes
-
-
-class _Measured(NamedTuple):
-    grade: Grade
-    range: tuple[int, int | None, int | None]
-    notes: list[str]
-
-
-def _measured(
-    model: Any,
-    arguments: Mapping[str, Any],
-    found: Trial,
-    limit_bytes: int,
-    quick: QuickPrediction | None,
-) -> _Measured:
-    """The need according to a trial, and to smaller ones if it reached the limit.
+def check_covered(model: Any) -> None:
+    """Check that a model trains with TensorFlow on the CPU or one GPU of this process.
 
     Raises:
-        CannotEstimate: The trial ended for another reason than its memory.
+        CannotEstimate: It does not; the text says why.
     """
-    size = found.batch_size
-    notes = [] if found.source is None else [f"Data of the trial: {found.source.value}."]
-    if found.finished and found.peak_bytes is not None:
-        best = need_here(found.peak_bytes, arguments, size)
-        factors = _MEASURED_RANGE if found.gpu_limit_bytes is None else _MEASURED_ON_GPU_RANGE
-        low, high = (int(best * factor) for factor in factors)
-        return _Measured(Grade.MEASURED, (low, best, high), notes)
-    if not found.is_too_large:
-        raise CannotEstimate(f"The trial with batch_size={size} {found.ending_text()}.")
-    notes.append(f"A trial with batch_size={size} was ended at {human_bytes(limit_bytes)}.")
-    smaller = predict(model, arguments, size, quick=_best_of(quick), limit_bytes=limit_bytes)
-    least = need_here(found.peak_bytes or 0, arguments, size)
-    if smaller.peak_bytes is None:
-        traced = _range_of(None if quick is None else quick.at(size))
-        grade = Grade.BOUND if quick is None else Grade.QUICK
-        return _Measured(grade, (max(least, traced[0]), *traced[1:]), notes)
-    best = max(least, need_here(smaller.peak_bytes, arguments, size))
-    low, high = (int(best * factor) for factor in _EXTRAPOLATED_RANGE)
-    return _Measured(Grade.EXTRAPOLATED, (max(least, low), best, high), notes)
+    if (reason := _uncovered(model)) is not None:
+        raise CannotEstimate(reason)
+
+
+def _uncovered(model: Any) -> str | None:
+    if isinstance(model, type):
+        return f"{model.__name__} is a class: estimate the fit of a model, {model.__name__}(...)."
+    bases = [base.__module__.partition(".")[0] for base in type(model).__mro__]
+    keras = sys.modules.get("keras")
+    version = str(getattr(keras, "__version__", ""))
+    if "tf_keras" in bases or ("keras" in bases and not version.startswith("3")):
+        return (
+            "This model is of Keras 2 (tf_keras, or Keras before 3.0). Estimates cover Keras 3 only; "
+            "a fit of Keras 2 is still refused if it certainly cannot fit."
+        )
+    if keras is None or not isinstance(model, keras.Model):
+        return f"Estimates cover models of Keras 3, and this is none: {type(model).__name__}."
+    if keras.backend.backend() != "tensorflow":
+        return f"Estimates cover Keras with TensorFlow; here it runs on {keras.backend.backend()}."
+    if getattr(model, "optimizer", None) is None:
+        return "The model is not compiled: call model.compile() first."
+    if runs_on_host(model) or runs_on_gpu(model):
+        return None
+    strategy = getattr(model, "_distribute_strategy", None)
+    if strategy is None:
+        return "Estimates cover fits on the CPU or one GPU; TensorFlow has created other devices here, or none yet."
+    count = getattr(strategy, "num_replicas_in_sync", None)
+    devices = "several devices" if count is None else f"{count} devices"
+    return (
+        f"This model trains on {devices} ({type(strategy).__name__}): each holds its own weights and part of the batch. "
+        "Estimates cover one device."
+    )
 
 
 def _parts(traced: Estimate | None, best: int | None) -> tuple[tuple[str, int], ...]:
@@ -276,43 +241,3 @@ def _parts(traced: Estimate | None, best: int | None) -> tuple[tuple[str, int], 
     }
     known["activations"] = max(0, best - sum(known.values()))
     return tuple(sorted(((k, v) for k, v in known.items() if v), key=lambda part: -part[1]))
-
-
-def _model_changes(
-    model: Any, quick: QuickPrediction, now: Estimate, place: BatchPlace
-) -> Iterator[Change]:
-    """What to change in model and optimizer."""
-    worth = _WORTH_FRACTION * now.best_bytes
-    part = now.batch_size // _ACCUMULATED
-    inner = getattr(model.optimizer, "inner_optimizer", None) or model.optimizer
-    if part and not getattr(inner, "gradient_accumulation_steps", None):
-        saved = now.best_bytes - quick.at(part).best_bytes - now.gradients_bytes
-        if saved >= worth:
-            yield Change(
-                f"{place.change('fit', part)} with gradient_accumulation_steps={_ACCUMULATED} in the optimizer makes the same "
-                "updates.",
-                saved,
-            )
-    if now.slots_bytes >= worth:
-        yield Change(
-            f"{type(inner).__name__} keeps {slots_per_weight(inner)} variables per weight: SGD without momentum keeps none.",
-            now.slots_bytes,
-        )
-    yield from _of_dense(model, now, worth)
-
-
-def _of_dense(model: Any, now: Estimate, worth: float) -> Iterator[Change]:
-    layers = [layer for layer in flat_layers(model) if type(layer).__name__ == "Dense"]
-    if not layers:
-        return
-    largest = max(layers, key=lambda layer: sum(map(variable_bytes, layer.trainable_weights)))
-    size = sum(map(variable_bytes, largest.trainable_weights))
-    total = sum(variable_bytes(weight) for weight in model.trainable_weights)
-    if total and size > total / 2:
-        saved = (now.gradients_bytes + now.slots_bytes) * size // total
-        if saved >= worth:
-            yield Change(
-                f"Layer {largest.name} has {size / total:.0%} of the weights: pool its input more "
-                "(GlobalAveragePooling2D instead of Flatten), or use fewer units.",
-                saved,
-            )

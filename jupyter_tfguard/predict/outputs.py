@@ -6,21 +6,17 @@ shapes are declared, on the CPU; a ``predict_step`` of the model's own is not co
 
 from __future__ import annotations
 
-import gc
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from ..shield import shielded
-from ..training.pipeline_batch import INFINITE, cardinality
-from ..training.plan import FitPlan, fit_plan
+from ..training.pipeline import INFINITE, cardinality
+from ..training.plan import FitPlan, copied_bytes, item_bytes, rounded_down
 from ..units import human_bytes
-from .batches import copied_bytes, rounded_down
-from .graph import is_of_keras
-from .refusal import runs_on_host
-from .reusable import has_pool, reusable_bytes
-from .sizes import item_bytes
+from .bound.graph import is_of_keras
+from .own_memory import has_pool, runs_on_host, too_little
 
 # All outputs, their joined copy, and the array made of that. The pool does not give the first back.
 _COPIES_WITH_POOL = 3
@@ -67,42 +63,38 @@ class Outputs:
 
 
 def check_predict(
-    arguments: Mapping[str, Any],
     model: Any,
+    plan: FitPlan,
     available_bytes: Callable[[], int],
     limit_bytes: int | None = None,
 ) -> str | None:
     """The message if a ``predict`` will certainly run out of memory; None if it may fit or that is unknown.
 
     Args:
-        arguments: The arguments of ``predict``, by name.
         model: A model of Keras 3 or Keras 2.
-        available_bytes: Reads how much memory this process can still use. If the first reading is too small, it is called
-            again after a garbage collection.
+        plan: The run.
+        available_bytes: Reads how much memory this process can still use.
         limit_bytes: The limit to name in the text.
     """
     with shielded("outputs of a predict"):
-        found = outputs_of(model, arguments)
+        found = outputs_of(model, plan)
         # Most calls are small: everything below takes longer than they do.
         if found is None or found.need_bytes < _WORTH_BYTES:
             return None
         if found.need_bytes <= available_bytes() or not runs_on_host(model):
             return None
-        gc.collect()
-        available = available_bytes() + reusable_bytes()
-        if found.need_bytes > available:
-            return found.text(available, limit_bytes)
+        available = too_little(found.need_bytes, available_bytes)
+        return None if available is None else found.text(available, limit_bytes)
     return None
 
 
-def outputs_of(model: Any, arguments: Mapping[str, Any]) -> Outputs | None:
+def outputs_of(model: Any, plan: FitPlan) -> Outputs | None:
     """The outputs of a ``predict``; None if their number or size is unknown."""
-    plan = fit_plan(arguments)
-    rows = _row_count(arguments, plan)
+    rows = _row_count(plan)
     tensors = getattr(model, "outputs", None)
     kind = type(model)
     # A callback can end a predict early.
-    if not rows or not tensors or not plan.batch_size or arguments.get("callbacks"):
+    if not rows or not tensors or not plan.batch_size or plan.callbacks:
         return None
     if not all(is_of_keras(getattr(kind, name, None)) for name in ("predict_step", "predict")):
         return None
@@ -123,19 +115,17 @@ def outputs_of(model: Any, arguments: Mapping[str, Any]) -> Outputs | None:
         row_bytes=sum(sizes),
         shapes=texts[0] if len(texts) == 1 else f"({', '.join(texts)})",
         copies=_COPIES_WITH_POOL if is_pooled else _COPIES,
-        input_bytes=copied_bytes({"x": arguments.get("x")})[0],
+        input_bytes=copied_bytes(plan.x)[0],
     )
 
 
-def _row_count(arguments: Mapping[str, Any], plan: FitPlan) -> int | None:
+def _row_count(plan: FitPlan) -> int | None:
     """Number of rows, never an overestimate; None if unknown."""
-    x: Any = arguments.get("x")
-    steps = arguments.get("steps")
-    most = None if not steps or not plan.batch_size else int(steps) * plan.batch_size
-    if not hasattr(x, "element_spec"):
+    most = None if not plan.steps or not plan.batch_size else plan.steps * plan.batch_size
+    if not plan.is_pipeline:
         rows = plan.sample_count if plan.first_batch else None
         return rows if rows is None or most is None else min(rows, most)
-    batches, size = cardinality(x), plan.first_batch
+    batches, size = cardinality(plan.x), plan.first_batch
     if size is None:
         return None
     if batches > 0:

@@ -13,71 +13,62 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..batch_place import GENERATOR, LOADER, METHOD
-from ..training.pipeline_batch import cardinality
-from ..training.plan import FitPlan, fit_plan, leaves, length_of, whole
-from .room import CannotEstimate
-from .trace import first_line
+from ..training.pipeline import cardinality
+from ..training.plan import DATA, FitPlan, leaves, length_of
+from .own_memory import CannotEstimate
+from .traced.trace import first_line
 
-_NAMES = ("x", "y", "sample_weight")
-_READ = (METHOD, LOADER)
+_EMPTY = "The data are empty: fit() would have nothing to train on."
 
 
 class FitData(NamedTuple):
     """The data of a fit with a known batch size.
 
     Attributes:
-        arguments: The arguments of ``fit``, by name; arrays of one batch take the place of data that declare no shapes.
-        plan: The plan of the fit.
+        plan: The fit; arrays of one batch take the place of data that declare no shapes.
         size: Samples in a batch.
+        sample_count: Number of samples of the user's data, at most; None if unknown.
     """
 
-    arguments: Mapping[str, Any]
     plan: FitPlan
     size: int
+    sample_count: int | None
 
 
-def fit_data(model: Any, arguments: Mapping[str, Any]) -> FitData:
-    """The data of a fit, with the shapes of a batch.
-
-    Args:
-        model: The model, which may have a preprocessor.
-        arguments: The arguments of ``fit``, by name.
+def fit_data(model: Any, plan: FitPlan) -> FitData:
+    """The data of a fit, with the shapes of a batch. The model may have a preprocessor.
 
     Raises:
         CannotEstimate: The data are empty, or their batches have no known size.
     """
-    plan = fit_plan(arguments)
-    _check_samples(arguments, plan)
+    _check_samples(plan)
     is_raw = getattr(model, "preprocessor", None) is not None
-    if hasattr(arguments.get("x"), "element_spec") and not is_raw:
-        _check_batched(model, arguments["x"])
-    if plan.place.kind in _READ:
-        arguments, plan = _read(arguments, plan)
+    if plan.is_pipeline and not is_raw:
+        _check_batched(model, plan.x)
+    data = FitData(plan, plan.first_batch or plan.batch_size or 0, plan.sample_count)
+    if plan.place.kind in (METHOD, LOADER):
+        data = _read(plan)
     if is_raw:
-        return _preprocessed(model, arguments, plan)
-    size = plan.first_batch or plan.batch_size or arguments.get("batch_size")
+        return _preprocessed(model, data)
+    size = data.size or plan.asked_size
     if not size:
-        raise CannotEstimate(_unknown_text(arguments, plan))
-    return FitData(arguments, plan, int(size))
+        raise CannotEstimate(_unknown_text(plan))
+    return data._replace(size=size)
 
 
-def _check_samples(arguments: Mapping[str, Any], plan: FitPlan) -> None:
-    x: Any = arguments.get("x")
+def _check_samples(plan: FitPlan) -> None:
+    x = plan.x
     if x is None or (isinstance(x, (Mapping, list, tuple)) and not len(x)):
         raise CannotEstimate("This fit has no data: pass what fit() is to train on.")
-    is_empty = plan.sample_count == 0
-    if hasattr(x, "element_spec"):
-        is_empty = is_empty or cardinality(x) == 0
-    if is_empty:
-        raise CannotEstimate("The data are empty: fit() would have nothing to train on.")
-    counts = {name: length_of(next(leaves(arguments.get(name)), None)) for name in _NAMES}
+    if plan.sample_count == 0 or (plan.is_pipeline and cardinality(x) == 0):
+        raise CannotEstimate(_EMPTY)
+    counts = {name: length_of(next(leaves(getattr(plan, name)), None)) for name in DATA}
     known = {name: count for name, count in counts.items() if count is not None}
     if len(set(known.values())) > 1:
         rows = ", ".join(f"{name} has {count:,}" for name, count in known.items())
         raise CannotEstimate(f"fit() would fail with these data: {rows} samples.")
-    given = whole(arguments.get("batch_size"))
-    if given is not None and given < 0:
-        raise CannotEstimate(f"fit() would fail: batch_size={given} is negative.")
+    if plan.asked_size is not None and plan.asked_size < 0:
+        raise CannotEstimate(f"fit() would fail: batch_size={plan.asked_size} is negative.")
 
 
 def _check_batched(model: Any, dataset: Any) -> None:
@@ -95,24 +86,25 @@ def _check_batched(model: Any, dataset: Any) -> None:
         )
 
 
-def _read(arguments: Mapping[str, Any], plan: FitPlan) -> tuple[Mapping[str, Any], FitPlan]:
-    """The arguments with the arrays of one batch.
+def _read(plan: FitPlan) -> FitData:
+    """The plan with the arrays of one batch.
 
     Raises:
         CannotEstimate: The user's code raised an error, or made no batch.
     """
-    data = arguments["x"]
+    data, is_loader = plan.x, plan.place.kind == LOADER
+    is_sized = hasattr(type(data), "__len__")
     reading = f"{plan.place.name}.__getitem__"
-    if plan.place.kind == LOADER:
+    if is_loader:
         reading = f"The dataset of {plan.place.name}"
     try:
-        if plan.place.kind == LOADER:
+        if is_loader:
             batch = data.dataset[0]
             if plan.batch_size is not None:  # else its dataset delivers batches
                 batch = data.collate_fn([batch])
         else:
-            if hasattr(type(data), "__len__") and not len(data):
-                raise CannotEstimate("The data are empty: fit() would have nothing to train on.")
+            if is_sized and not len(data):
+                raise CannotEstimate(_EMPTY)
             batch = data[0]
     except CannotEstimate:
         raise
@@ -121,66 +113,44 @@ def _read(arguments: Mapping[str, Any], plan: FitPlan) -> tuple[Mapping[str, Any
             f"{reading} raised {type(error).__name__}: {first_line(error)}"
         ) from error
     parts = batch if isinstance(batch, (tuple, list)) else (batch,)
-    found = next(leaves(parts), None)
-    shape = getattr(found, "shape", None)
+    shape = getattr(next(leaves(parts), None), "shape", None)
     if shape is None or not len(shape):
         raise CannotEstimate(f"{reading} returns no arrays, so the shapes of a batch are unknown.")
-    if plan.place.kind == METHOD or plan.batch_size is None:
-        count = None
-        if hasattr(type(data), "__len__"):
-            count = len(data) * int(shape[0])
-        plan = replace(plan, batch_size=int(shape[0]), first_batch=None, sample_count=count)
-    return _but_data(arguments) | dict(zip(_NAMES, parts, strict=False)), plan
+    size, count = plan.first_batch or plan.batch_size, plan.sample_count
+    if not is_loader or plan.batch_size is None:
+        size = int(shape[0])
+        count = len(data) * size if is_sized else None
+    return FitData(replace(plan.with_data(*parts), place=plan.place), size or 0, count)
 
 
-def _preprocessed(model: Any, arguments: Mapping[str, Any], plan: FitPlan) -> FitData:
+def _preprocessed(model: Any, data: FitData) -> FitData:
     """The data as the model's own preprocessor makes them of the first samples.
 
     Raises:
         CannotEstimate: The preprocessor raised an error, or the batch size is unknown.
     """
-    given = [arguments.get(name) for name in _NAMES]
-    size = plan.first_batch or plan.batch_size
-    if isinstance(given[0], list) and size is None:  # a list of texts
-        plan = fit_plan({"x": sys.modules["numpy"].empty(len(given[0]))} | _but_data(arguments))
-        size = plan.first_batch
-    if size is None:
-        raise CannotEstimate(_unknown_text(arguments, plan))
-    if hasattr(given[0], "element_spec"):
-        return FitData({**arguments, "x": _mapped(model, given[0])}, plan, size)
-    first = [None if one is None else _first_rows(one, min(size, 2)) for one in given]
-    names = inspect.signature(model.preprocessor.call).parameters
-    extra = {
-        name: value for name, value in zip(_NAMES[1:], first[1:], strict=True) if name in names
-    }
+    plan, size, count = data
+    if isinstance(plan.x, list) and not size:  # a list of texts
+        counted = plan.with_data(sys.modules["numpy"].empty(len(plan.x)))
+        size, count = counted.first_batch or 0, counted.sample_count
+    if not size:
+        raise CannotEstimate(_unknown_text(plan))
+    preprocess = model.preprocessor
+    parts: Any = (plan.x, plan.y, plan.sample_weight)
     try:
-        made = model.preprocessor(first[0], **extra)
+        if plan.is_pipeline:  # at its end, as the fit makes it; nothing is read
+            mapped = plan.x.map(getattr(model, "preprocess_samples", None) or preprocess)
+            return FitData(plan.with_data(mapped, *parts[1:]), size, count)
+        x, *others = [None if one is None else _first_rows(one, min(size, 2)) for one in parts]
+        names = inspect.signature(preprocess.call).parameters
+        named = zip(DATA[1:], others, strict=True)
+        made = preprocess(x, **{name: value for name, value in named if name in names})
     except Exception as error:  # the user's code runs here
         raise CannotEstimate(
             f"The preprocessor of the model raised {type(error).__name__}: {first_line(error)}"
         ) from error
-    parts = made if isinstance(made, tuple) else (made,)
-    made = _but_data(arguments) | dict(zip(_NAMES, parts, strict=False))
-    return FitData(made | {"batch_size": size}, plan, size)
-
-
-def _but_data(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in arguments.items() if name not in _NAMES}
-
-
-def _mapped(model: Any, dataset: Any) -> Any:
-    """The pipeline with the preprocessor at its end, as the fit makes it. Nothing is read.
-
-    Raises:
-        CannotEstimate: The preprocessor raised an error.
-    """
-    function = getattr(model, "preprocess_samples", None) or model.preprocessor
-    try:
-        return dataset.map(function)
-    except Exception as error:  # the user's code runs here
-        raise CannotEstimate(
-            f"The preprocessor of the model raised {type(error).__name__}: {first_line(error)}"
-        ) from error
+    made = plan.with_data(*(made if isinstance(made, tuple) else (made,)), asked_size=size)
+    return FitData(replace(made, place=plan.place), size, count)
 
 
 def _first_rows(value: Any, count: int) -> Any:
@@ -193,8 +163,8 @@ def _first_rows(value: Any, count: int) -> Any:
     )  # a list of texts, or an array
 
 
-def _unknown_text(arguments: Mapping[str, Any], plan: FitPlan) -> str:
-    if hasattr(arguments.get("x"), "element_spec"):
+def _unknown_text(plan: FitPlan) -> str:
+    if plan.is_pipeline:
         return (
             "Only code that runs in the pipeline decides how many samples its batches have. Declare it in the "
             "output_signature, such as tf.TensorSpec((32, ...)), or pass batch_size=... to the estimate; fit() itself ignores it."
@@ -204,4 +174,4 @@ def _unknown_text(arguments: Mapping[str, Any], plan: FitPlan) -> str:
             "The batches of a generator cannot be read without using them up. Estimate with one batch of it: "
             "x, y = next(generator), then model.fit(x, y, batch_size=len(x))."
         )
-    return f"fit() cannot train on data of this type: {type(arguments.get('x')).__name__}."
+    return f"fit() cannot train on data of this type: {type(plan.x).__name__}."

@@ -6,18 +6,23 @@ other fit starts as it would without the guard.
 
 from __future__ import annotations
 
-import gc
-import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from ..shield import shielded
-from ..training.gpu_settings import eager_context
-from ..training.plan import FitPlan, fit_plan
+from ..training.plan import FitPlan
 from ..units import human_bytes
-from .bound import Bound, bound
-from .reusable import reusable_bytes
+from .bound.bound import Bound, bound
+from .compared import named_batch
+from .own_memory import Room, runs_on_host, too_little
+from .traced.quick import QuickPrediction
+from .traced.trace import CannotTrace
+
+# The traced step of a refused fit itself takes memory and time.
+_TRACE_BYTES = 256 << 20
+_CALLS_LIMIT = 300
 
 
 # A refusal needs no safety factor: the bound adds up what must be in memory at the same time. In
@@ -31,13 +36,13 @@ class Refusal:
         bound: The memory it needs, by part.
         available_bytes: The memory it can get, including free memory that the process already holds.
         limit_bytes: The binding limit; None if unknown.
-        plan: Where its batch is set.
+        plan: The fit.
     """
 
     bound: Bound
     available_bytes: int
     limit_bytes: int | None
-    plan: FitPlan = field(default_factory=FitPlan)
+    plan: FitPlan
 
     @property
     def need_bytes(self) -> int:
@@ -81,18 +86,17 @@ class Refusal:
 
 
 def check_fit(
-    arguments: Mapping[str, Any],
     model: Any,
+    plan: FitPlan,
     available_bytes: Callable[[], int],
     limit_bytes: int | None = None,
 ) -> Refusal | None:
     """Check whether a fit will certainly run out of memory. Takes a few ms; errors of the guard are not raised.
 
     Args:
-        arguments: The arguments of ``fit``, by name, with or without defaults.
         model: A compiled model of Keras 3 or Keras 2.
-        available_bytes: Reads how much memory this process can still use, including free swap. If the first reading is
-            too small, it is called again after a garbage collection.
+        plan: The fit.
+        available_bytes: Reads how much memory this process can still use, including free swap.
         limit_bytes: The limit to name in the text.
 
     Returns:
@@ -101,44 +105,23 @@ def check_fit(
     with shielded("bound before fit"):
         if not runs_on_host(model) or getattr(model, "optimizer", None) is None:
             return None
-        found = bound(model, arguments)
-        need = found.total_bytes
-        if need <= available_bytes() + reusable_bytes():
-            return None
-        # Reference cycles often keep an earlier model and its data alive.
-        gc.collect()
-        available = available_bytes() + reusable_bytes()
-        if need > available:
-            return Refusal(found, available, limit_bytes, fit_plan(arguments))
+        found = bound(model, plan)
+        available = too_little(found.total_bytes, available_bytes)
+        return None if available is None else Refusal(found, available, limit_bytes, plan)
     return None
 
 
-def runs_on_host(model: Any) -> bool:
-    """True if the steps of this model run only on the CPU in this process.
-
-    Reads the devices that TensorFlow has already created, and creates none.
-    """
-    return device_types() == {"CPU"} and runs_in_this_process(model)
-
-
-def runs_on_gpu(model: Any) -> bool:
-    """True if the steps of this model run on the first GPU of this process."""
-    return device_types() == {"CPU", "GPU"} and runs_in_this_process(model)
-
-
-def device_types() -> set[str]:
-    """Types of the devices that TensorFlow has created; empty before."""
-    context = eager_context()
-    if getattr(context, "_initialized", False) is not True:
-        return set()
-    return {str(one.device_type) for one in getattr(context, "_logical_devices", None) or ()}
-
-
-def runs_in_this_process(model: Any) -> bool:
-    """True with TensorFlow as Keras' backend, and without a distribution strategy."""
-    strategy = getattr(model, "_distribute_strategy", None)
-    if strategy is not None and not type(strategy).__name__.startswith("_Default"):
-        return False
-    keras = sys.modules.get("keras")
-    is_keras_3 = getattr(keras, "__version__", "2").startswith("3")
-    return not is_keras_3 or keras is None or bool(keras.backend.backend() == "tensorflow")
+def refusal_text(refused: Refusal, model: Any) -> str:
+    """The message of a refused fit, with the batch size that its estimate names."""
+    known, size = refused.bound, None
+    with shielded("batch that fits instead of a refused one"):
+        step: Bound | QuickPrediction = known
+        available = Room.now().available_bytes
+        if available >= _TRACE_BYTES and known.batch_size and known.call_count <= _CALLS_LIMIT:
+            with contextlib.suppress(CannotTrace):
+                step = QuickPrediction(model, refused.plan)
+        count = refused.plan.sample_count
+        found = named_batch(model, refused.plan, step, available, count)
+        if found is not None and known.batch_size and found < known.batch_size:
+            size = found
+    return refused.text(size)

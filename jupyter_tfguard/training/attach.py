@@ -26,11 +26,10 @@ from ..record.events import Emit, Event, FitStart
 from ..shield import is_users, note_problem, shielded
 from . import loops
 from .checkpoints import CheckpointWatch
-from .describe import describe_batch, describe_model
 from .fit_hooks import FitHooks
 from .loops import LoopReader
-from .models import ModelNumbers
-from .pipeline import kept_data
+from .models import ModelNumbers, describe_model
+from .plan import FitPlan
 from .progress import FitProgress, ProgressBoard
 from .watch import FitWatch, make_callback_class
 
@@ -180,8 +179,9 @@ class TrainingRecorder:
             return False  # wrong arguments: Keras raises a better error
         try:
             bound.apply_defaults()
-            run.refused = self._hooks.refusal(what, dict(bound.arguments), model)
-            watch = self._start_watch(run, what, bound.arguments, model)
+            plan = FitPlan.of(bound.arguments)
+            run.refused = self._hooks.refusal(what, plan, model)
+            watch = self._start_watch(run, what, plan, model)
             self._hooks.begins(model, watch.progress)
             if "callbacks" in bound.arguments:
                 position = list(signature.parameters).index("callbacks") - 1
@@ -195,27 +195,22 @@ class TrainingRecorder:
         self._running.inside = True
         return True
 
-    def _start_watch(
-        self, run: _Call, what: str, arguments: dict[str, Any], model: Any
-    ) -> FitWatch:
+    def _start_watch(self, run: _Call, what: str, plan: FitPlan, model: Any) -> FitWatch:
         described: dict[str, Any] = {}
         with shielded("describing a model"):
             described |= describe_model(model)
+        described |= {"batch_size": plan.batch_size, "batch_place": plan.place}
+        described |= {"epochs": plan.epochs, "steps": plan.steps}
+        batch: dict[str, Any] = {"batch_shape": None, "batch_dtype": None}
         with shielded("describing a batch"):
-            described |= describe_batch(arguments)
-        batch = {name: described.pop(name, None) for name in ("batch_shape", "batch_dtype")}
-        planned = {
-            "epochs": arguments.get("epochs"),
-            "steps": arguments.get("steps_per_epoch") or arguments.get("steps"),
-        }
-        described |= {k: v if isinstance(v, int) else None for k, v in planned.items()}
+            batch = {"batch_shape": plan.batch_shape, "batch_dtype": plan.batch_dtype}
         progress = FitProgress(next(self._ids), what, **described)
         emit = self._emit if self._may_emit() else _drop_event
-        callbacks = _flat(arguments.get("callbacks"))
+        callbacks = _flat(plan.callbacks)
         progress.callbacks = tuple(callbacks)
-        progress.data = (model, arguments.get("x"), arguments.get("validation_data"))
+        progress.data = (model, plan.x, plan.validation_data)
         with shielded("describing a data pipeline"):
-            progress.kept_data = kept_data(arguments)
+            progress.kept_data = plan.kept_data()
         checkpoints = CheckpointWatch(callbacks, since=time.time())
         # Set first: from here on an exception of the user's signal handler may end the run at any moment.
         run.watch = watch = FitWatch(progress, self.board, emit, model, checkpoints)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .plan import FitPlan
     from .progress import FitProgress
 
 
 class FitHooks:
     """The default hooks, which do nothing."""
 
-    def refusal(self, what: str, arguments: dict[str, Any], model: Any) -> BaseException | None:
+    def refusal(self, what: str, plan: FitPlan, model: Any) -> BaseException | None:
         """Called before a run; returns an exception to raise instead of running, or None."""
 
     def begins(self, model: Any, progress: FitProgress) -> None:

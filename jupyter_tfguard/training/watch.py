@@ -12,7 +12,7 @@ from typing import Any
 from ..record.events import Emit, EpochEnd, FitEnd, FitReady
 from ..shield import is_users, note_problem, shield, shielded
 from .checkpoints import CheckpointWatch
-from .describe import parameter_count
+from .models import parameter_count
 from .progress import FitProgress, ProgressBoard, plain_logs
 
 _CHECKPOINT_SECONDS = 1.0

@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from jupyter_tfguard.collectors.resident import anonymous_bytes, anonymous_peak_bytes  # noqa: E402
-from jupyter_tfguard.predict.reusable import uses_gpu  # noqa: E402
+from jupyter_tfguard.predict.own_memory import uses_gpu  # noqa: E402
 
 MIB = 1 << 20
 # Batches and optimizers for each model of bound_models.py.
@@ -127,15 +127,16 @@ def in_fresh_process(
 
 def child(name: str, batch: int, optimizer: str, *, with_fit: bool) -> dict[str, Any]:
     """Measure one case in this process."""
-    from jupyter_tfguard.predict.bound import bound
-    from jupyter_tfguard.predict.reusable import reusable_bytes
+    from jupyter_tfguard.predict.bound.bound import bound
+    from jupyter_tfguard.predict.own_memory import reusable_bytes
+    from jupyter_tfguard.training.plan import FitPlan
     from tests.benchmarks import bound_models
 
     model, x, y, loss = getattr(bound_models, name)(batch)
     model.compile(optimizer=optimizer, loss=loss)
     arguments = {"x": x, "y": y, "batch_size": None if y is None else batch, "epochs": 2}
     began = time.perf_counter()
-    found = bound(model, arguments)
+    found = bound(model, FitPlan.of(arguments))
     seconds = time.perf_counter() - began
     row = {
         "bound": found.total_bytes,

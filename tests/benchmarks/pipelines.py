@@ -129,7 +129,7 @@ def answers(names: dict[str, Any], form: Form) -> tuple[int | None, str]:
     """Batch size of the panel, and the first line of the estimate, in a process with the names of ``PREPARE``."""
     from jupyter_tfguard.errors import TfGuardError
     from jupyter_tfguard.predict.estimate import estimate
-    from jupyter_tfguard.training.describe import describe_batch
+    from jupyter_tfguard.training.plan import FitPlan
 
     arguments = {"x": eval(form.code, names)}
     text = "no answer: its model cannot be made"
@@ -138,7 +138,7 @@ def answers(names: dict[str, Any], form: Form) -> tuple[int | None, str]:
             text = estimate(_model_of(arguments["x"].element_spec[0]), arguments).headline()
     except TfGuardError as no:
         text = f"no answer: {no}"
-    return describe_batch(arguments)["batch_size"], text
+    return FitPlan.of(arguments).batch_size, text
 
 
 def _model_of(spec: Any) -> Any:

@@ -195,14 +195,15 @@ def in_process(mode: str, key: Key, *options: str, gpu: bool = False) -> dict[st
 
 def quick(model: Any, arguments: dict[str, Any], batch: int) -> dict[str, Any]:
     """The prediction, its time and memory, and simpler predictions to compare it with."""
-    from jupyter_tfguard.predict.quick import QuickPrediction
-    from jupyter_tfguard.predict.sizes import variable_bytes
-    from jupyter_tfguard.predict.trace import traced_step
-    from jupyter_tfguard.training.plan import leaves
+    from jupyter_tfguard.predict.traced.quick import QuickPrediction
+    from jupyter_tfguard.predict.traced.trace import traced_step
+    from jupyter_tfguard.training.models import variable_bytes
+    from jupyter_tfguard.training.plan import FitPlan, leaves
 
     before = anonymous_bytes(os.getpid())
     began = time.perf_counter()
-    prediction = QuickPrediction(model, arguments)
+    plan = FitPlan.of(arguments)
+    prediction = QuickPrediction(model, plan)
     found = prediction.at(batch)
     seconds = time.perf_counter() - began
     memory_bytes = anonymous_bytes(os.getpid()) - before
@@ -217,7 +218,7 @@ def quick(model: Any, arguments: dict[str, Any], batch: int) -> dict[str, Any]:
     return dataclasses.asdict(found) | {
         "parameters_bytes": weights + found.slots_bytes,
         "layers_bytes": 2 * of_layers * found.batch_size + weights + found.slots_bytes,
-        "grappler_bytes": grappler_bytes(traced_step(model, arguments).graph, found.batch_size),
+        "grappler_bytes": grappler_bytes(traced_step(model, plan).graph, found.batch_size),
         "liveness_bytes": prediction.features(found.batch_size).live_bytes,
         "features": dataclasses.asdict(prediction.features(found.batch_size)),
         "quick_seconds": seconds,
@@ -256,18 +257,18 @@ def grappler_bytes(graph: Any, batch_size: int) -> int:
 def by_trials(model: Any, arguments: dict[str, Any], batch: int) -> dict[str, Any]:
     """The need as a trial of this batch measures it, and as trials of smaller batches foretell it."""
     from jupyter_tfguard.predict.estimate import estimate
-    from jupyter_tfguard.predict.extrapolate import predict
-    from jupyter_tfguard.predict.quick import QuickPrediction
-    from jupyter_tfguard.predict.reusable import uses_gpu
-    from jupyter_tfguard.predict.trial import need_here
+    from jupyter_tfguard.predict.own_memory import uses_gpu
+    from jupyter_tfguard.predict.traced.quick import QuickPrediction
+    from jupyter_tfguard.predict.trial.extrapolate import predict
+    from jupyter_tfguard.predict.trial.trial import need_here
+    from jupyter_tfguard.training.plan import FitPlan
 
-    quick = None if uses_gpu() else QuickPrediction(model, arguments)
-    smaller = predict(
-        model, arguments, batch, quick=quick and (lambda size: quick.at(size).best_bytes)
-    )
+    plan = FitPlan.of(arguments)
+    quick = None if uses_gpu() else QuickPrediction(model, plan)
+    smaller = predict(model, plan, batch, quick=quick and quick.best_bytes)
     extrapolated = None
-    if smaller.peak_bytes is not None:
-        extrapolated = need_here(smaller.peak_bytes, arguments, batch)
+    if smaller is not None:
+        extrapolated = need_here(smaller, plan, batch)
     answer = estimate(model, arguments, measure=True)
     return {
         "measured_bytes": answer.best_bytes if answer.grade is Grade.MEASURED else None,

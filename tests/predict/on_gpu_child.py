@@ -14,7 +14,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from jupyter_tfguard.predict import trial_child
+from jupyter_tfguard.predict.trial import trial_child
 
 CREATED = (
     "I0000 00:00:1762253213.310854  475186 gpu_device.cc:2020] Created device /job:localhost/replica:0/task:0/device:GPU:0 "

@@ -12,8 +12,9 @@ _SETUP = """
 import random
 import keras, numpy as np, tensorflow as tf
 from keras import layers, ops
-from jupyter_tfguard.predict.quick import QuickPrediction
-from jupyter_tfguard.predict.trace import CannotTrace
+from jupyter_tfguard.predict.traced.quick import QuickPrediction
+from jupyter_tfguard.predict.traced.trace import CannotTrace
+from jupyter_tfguard.training.plan import FitPlan
 
 MB = 1_000_000
 
@@ -25,9 +26,12 @@ def seq(*parts, shape=(100,), optimizer="adam", **more):
 def data(*shape, y=(1,)):
     return {"x": np.zeros((8, *shape), "float32"), "y": np.zeros((8, *y), "float32")}
 
+def predicted(model, arguments):
+    return QuickPrediction(model, FitPlan.of(arguments))
+
 def alone(model, arguments):
     # without the free memory of the pool, which depends on earlier tests
-    prediction = QuickPrediction(model, arguments)
+    prediction = predicted(model, arguments)
     prediction._free_bytes = 0
     return prediction
 
@@ -39,7 +43,7 @@ def step_bytes(model, arguments, batch):
 
 def reason(model, arguments):
     try:
-        QuickPrediction(model, arguments)
+        predicted(model, arguments)
     except CannotTrace as error:
         return str(error)
 """

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from jupyter_tfguard.batch_place import BatchPlace
-from jupyter_tfguard.predict import batch_search, extrapolate
-from jupyter_tfguard.predict.batch_search import largest_batch
-from jupyter_tfguard.predict.trial import Ending, Trial
+from jupyter_tfguard.predict.trial import extrapolate, search
+from jupyter_tfguard.predict.trial.search import largest_batch
+from jupyter_tfguard.predict.trial.trial import Ending, Trial
+from jupyter_tfguard.training.plan import FitPlan
 
 np = pytest.importorskip("numpy")
 pytestmark = pytest.mark.quick
@@ -21,7 +22,7 @@ MB = 1_000_000
 CHILD_BYTES = 250 * MB  # TensorFlow itself, which counts for the limit of a child
 # One byte behind the start of a block: TensorFlow copies an array that is not aligned, wherever the block is.
 UNALIGNED = np.zeros((1 << 20) + 1, "uint8")[1:].reshape(-1, 1)
-DATA = {"x": UNALIGNED, "batch_size": 1024}
+DATA = FitPlan.of({"x": UNALIGNED, "batch_size": 1024})
 Law = Callable[[int], int]
 
 
@@ -39,7 +40,7 @@ class Children:
     def trial(
         self,
         model: Any,
-        arguments: Any,
+        plan: FitPlan,
         batch_size: int,
         *,
         limit_bytes: int | None = None,
@@ -56,7 +57,7 @@ class Children:
 @pytest.fixture
 def children(monkeypatch: pytest.MonkeyPatch) -> Children:
     found = Children(lambda size: 100 * MB + MB * size)
-    monkeypatch.setattr(batch_search, "trial", found.trial)
+    monkeypatch.setattr(search, "trial", found.trial)
     monkeypatch.setattr(extrapolate, "trial", found.trial)
     return found
 
@@ -93,7 +94,7 @@ def test_what_a_gpu_refuses_is_not_extrapolated(
         peak = found.peak_bytes if found.finished else MB  # one large block was refused
         return dataclasses.replace(found, peak_bytes=peak, gpu_limit_bytes=1000 * MB)
 
-    monkeypatch.setattr(batch_search, "trial", refused)
+    monkeypatch.setattr(search, "trial", refused)
     children.law = lambda size: (100 if size <= 300 else 2000) * MB + MB * size
     found = largest_batch(Model(), DATA, 1000 * MB)
     assert found.was_tried
@@ -126,7 +127,7 @@ def test_finished_trials_of_an_equal_model_are_not_made_again(children: Children
 
 
 def test_no_batch_fits_into_too_little(children: Children) -> None:
-    found = largest_batch(Model(), DATA | {"batch_size": 16}, 300 * MB)
+    found = largest_batch(Model(), FitPlan.of({"x": UNALIGNED, "batch_size": 16}), 300 * MB)
     assert found.batch_size is None
     assert found.trials[-1].batch_size == 1
     assert found.text().startswith("No batch size fits.")
@@ -150,7 +151,7 @@ def test_what_is_tried_is_shown_and_an_interrupt_names_the_best_so_far(
         return children.trial(model, arguments, size, **how)
 
     shown: list[str] = []
-    monkeypatch.setattr(batch_search, "trial", interrupted)
+    monkeypatch.setattr(search, "trial", interrupted)
     with pytest.raises(KeyboardInterrupt):
         largest_batch(Model(), DATA, 1000 * MB, show=shown.append)
     assert "Trial 1: batch_size=128 starts." in shown
@@ -210,7 +211,7 @@ def test_a_quick_estimate_that_is_wrong_costs_few_trials(children: Children, fac
 
 def test_copies_of_arrays_that_a_trial_lacks_are_counted(children: Children) -> None:
     # Keras copies the float64 array of 8 bytes a sample as 4: 400 MB, and only 6 batches of it in a trial.
-    data = {"x": np.zeros((1000, 100_000)), "batch_size": 10}
+    data = FitPlan.of({"x": np.zeros((1000, 100_000)), "batch_size": 10})
     children.law = lambda size: 100 * MB + 10 * MB * size
     copies = 400 * MB
     found = largest_batch(Model(), data, 1500 * MB, quick=lambda size: children.law(size) + copies)
@@ -220,12 +221,9 @@ def test_copies_of_arrays_that_a_trial_lacks_are_counted(children: Children) -> 
 
 
 def test_a_prediction_stops_at_the_first_batch_that_does_not_finish(children: Children) -> None:
-    found = extrapolate.predict(Model(), DATA, 256)
-    assert [one.batch_size for one in found.trials] == [2, 32, 64, 128]
-    assert found.peak_bytes == 356 * MB
-    limited = extrapolate.predict(Model(), DATA, 256, limit_bytes=390 * MB)
-    assert [one.finished for one in limited.trials] == [True, True, False]
-    assert limited.peak_bytes == 356 * MB
-    none = extrapolate.predict(Model(), DATA, 256, limit_bytes=MB)
-    assert [one.ending for one in none.trials] == [Ending.LIMIT]
-    assert none.peak_bytes is None
+    assert extrapolate.predict(Model(), DATA, 256) == 356 * MB
+    assert children.tried == [2, 32, 64, 128]
+    assert extrapolate.predict(Model(), DATA, 256, limit_bytes=390 * MB) == 356 * MB
+    assert children.tried[4:] == [2, 32, 64]
+    assert extrapolate.predict(Model(), DATA, 256, limit_bytes=MB) is None
+    assert children.tried[7:] == [2]

@@ -13,10 +13,10 @@ from tests.kernel.rig import GuardedKernel, guarded_kernel, works
 SETUP = """
 import keras, numpy as np, tensorflow as tf
 from keras import layers
-from jupyter_tfguard.predict.batches import batch_size, copied_bytes
-from jupyter_tfguard.predict.bound import bound
+from jupyter_tfguard.predict.bound.bound import bound
 from jupyter_tfguard.predict.refusal import check_fit
-from jupyter_tfguard.predict.reusable import reusable_bytes
+from jupyter_tfguard.predict.own_memory import reusable_bytes
+from jupyter_tfguard.training.plan import FitPlan
 
 def seq(*parts, shape=(100,), optimizer="adam"):
     model = keras.Sequential([keras.Input(shape), *parts])
@@ -31,7 +31,7 @@ def array(count, *shape, dtype="float32", aligned=False):
     return room[start : start + size].view(dtype).reshape(count, *shape)
 
 def of(model, count=64, batch=32, shape=(100,), **more):
-    return bound(model, {"x": array(count, *shape, aligned=True), "batch_size": batch} | more)
+    return bound(model, FitPlan.of({"x": array(count, *shape, aligned=True), "batch_size": batch} | more))
 """
 
 
@@ -109,7 +109,7 @@ def test_layers_within_layers_count_like_the_layers_themselves(keras_kernel: Gua
         twice = keras.Model([a, b], layers.Dense(1)(layers.Add()([shared(a), shared(b)])))
         twice.compile("sgd", "mse")
         x = array(64, 100, aligned=True)
-        two = bound(twice, {"x": [x, x], "batch_size": 32})
+        two = bound(twice, FitPlan.of({"x": [x, x], "batch_size": 32}))
         assert two.activations_bytes == 32 * 4 * (2 * 100 + 2 * 50 + 50)
         """,
     )
@@ -207,7 +207,10 @@ def test_only_what_is_there_at_the_same_time_is_added_up(keras_kernel: GuardedKe
 def test_the_batch_is_never_taken_for_larger_than_it_is(
     keras_kernel: GuardedKernel, arguments: str, size: int | None
 ) -> None:
-    works(keras_kernel, f"found = batch_size(dict({arguments}))\nassert found == {size}, found")
+    works(
+        keras_kernel,
+        f"found = FitPlan.of(dict({arguments})).first_batch\nassert found == {size}, found",
+    )
 
 
 def test_copies_of_arrays_are_those_that_keras_makes(keras_kernel: GuardedKernel) -> None:
@@ -216,14 +219,14 @@ def test_copies_of_arrays_are_those_that_keras_makes(keras_kernel: GuardedKernel
         """
         mib = 1 << 20
         def copies(dtype="float32", aligned=False, **more):
-            return copied_bytes({"x": array(1024, 256, dtype=dtype, aligned=aligned)} | more)
+            return FitPlan.of({"x": array(1024, 256, dtype=dtype, aligned=aligned)} | more).copies_bytes
         assert copies() == (mib, mib)
         assert copies(aligned=True) == (0, 0)
         assert copies("float64", aligned=True) == (mib, 2 * mib)  # converted, then copied
         assert copies("uint8") == (mib // 4, mib // 4)
         pair = (array(1024, 256), array(1024, 256))
         assert copies(validation_data=pair) == (3 * mib, 3 * mib)
-        assert copied_bytes({"x": tf.zeros((1024, 256))}) == (0, 0)
+        assert FitPlan.of({"x": tf.zeros((1024, 256))}).copies_bytes == (0, 0)
         """,
     )
 
@@ -247,7 +250,7 @@ def test_what_is_not_known_is_named_and_not_counted(keras_kernel: GuardedKernel)
         own(array(2, 100))
         found = of(own)
         assert found.activations_bytes == 0 and "class of its own" in found.unknown[0]
-        assert found.gradients_bytes == 4 * 500 and found.largest_batch(10**9) is None
+        assert found.gradients_bytes == 4 * 500 and found.fitting_batch(10**9, None) is None
 
         given = keras.Input((100,))
         steps = Steps(given, layers.Dense(5)(given))
@@ -277,7 +280,7 @@ def test_a_model_is_the_same_afterwards(keras_kernel: GuardedKernel) -> None:
         before = model.get_weights(), [np.array(s) for s in seeds], np.random.get_state()[1].copy()
         keys = set(vars(model)), set(vars(model.optimizer))
         of(model)
-        check_fit({"x": array(64, 100), "batch_size": 8}, model, lambda: 10**12)
+        check_fit(model, FitPlan.of({"x": array(64, 100), "batch_size": 8}), lambda: 10**12)
         after = model.get_weights(), [np.array(s) for s in seeds], np.random.get_state()[1]
         assert seeds and all(np.array_equal(a, b) for a, b in zip(before[0], after[0]))
         assert all(map(np.array_equal, before[1], after[1])) and np.array_equal(before[2], after[2])
@@ -294,13 +297,14 @@ def test_memory_that_an_earlier_fit_left_is_used_again(keras_kernel: GuardedKern
         model = seq(*[layers.Dense(2048, activation="relu") for _ in range(3)], optimizer="sgd")
         x, y = array(4096, 100), array(4096, 2048)
         arguments = {"x": x, "y": y, "batch_size": 4096}
-        need = bound(model, arguments).total_bytes
+        plan = FitPlan.of(arguments)
+        need = bound(model, plan).total_bytes
         little = need // 4
-        refusal = check_fit(arguments, model, lambda: little)
+        refusal = check_fit(model, plan, lambda: little)
         assert refusal is not None and refusal.need_bytes == need > 120 << 20
         model.fit(**arguments, verbose=0)
         assert reusable_bytes() > need - little
-        assert check_fit(arguments, model, lambda: little) is None
+        assert check_fit(model, plan, lambda: little) is None
         """,
     )
 
@@ -309,9 +313,10 @@ def test_nothing_imports_tensorflow() -> None:
     code = (
         "import sys, types\n"
         "from jupyter_tfguard.predict.refusal import check_fit\n"
-        "from jupyter_tfguard.predict.reusable import reusable_bytes\n"
+        "from jupyter_tfguard.predict.own_memory import reusable_bytes\n"
+        "from jupyter_tfguard.training.plan import FitPlan\n"
         "assert reusable_bytes() >= 0\n"
-        "assert check_fit({'x': None}, types.SimpleNamespace(), lambda: 0) is None\n"
+        "assert check_fit(types.SimpleNamespace(), FitPlan.of({'x': None}), lambda: 0) is None\n"
         "assert not {'tensorflow', 'keras', 'numpy'} & set(sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

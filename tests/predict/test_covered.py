@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from jupyter_tfguard.predict import covered
-from jupyter_tfguard.predict.covered import check_covered
-from jupyter_tfguard.predict.room import CannotEstimate
+from jupyter_tfguard.predict import estimate
+from jupyter_tfguard.predict.estimate import check_covered
+from jupyter_tfguard.predict.own_memory import CannotEstimate
 
 pytestmark = pytest.mark.quick
 
@@ -25,10 +25,10 @@ def keras(monkeypatch: pytest.MonkeyPatch) -> types.SimpleNamespace:
     """Keras 3 on TensorFlow, which has made its CPU."""
     backend = types.SimpleNamespace(backend=lambda: "tensorflow")
     made = types.SimpleNamespace(__version__="3.15.1", Model=Model, backend=backend)
-    monkeypatch.setitem(covered.sys.modules, "keras", made)
-    monkeypatch.setattr(covered, "runs_on_gpu", lambda model: False)
+    monkeypatch.setitem(estimate.sys.modules, "keras", made)
+    monkeypatch.setattr(estimate, "runs_on_gpu", lambda model: False)
     monkeypatch.setattr(
-        covered, "runs_on_host", lambda model: getattr(model, "_distribute_strategy", None) is None
+        estimate, "runs_on_host", lambda model: getattr(model, "_distribute_strategy", None) is None
     )
     return made
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jupyter_tfguard.predict.einsum import transposed
+from jupyter_tfguard.predict.traced.graph_def import transposed
 
 pytestmark = pytest.mark.quick
 

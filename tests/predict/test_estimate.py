@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from jupyter_tfguard.memory.available import AvailableMemory
-from jupyter_tfguard.predict.room import CannotEstimate, Room
+from jupyter_tfguard.predict.own_memory import CannotEstimate, Room
 from tests.kernel.rig import GuardedKernel, guarded_kernel, works
 
 SETUP = """
 import keras, numpy as np, tensorflow as tf, tfguard
 from keras import layers
 from jupyter_tfguard.predict.answer import Grade, Verdict
-from jupyter_tfguard.predict.room import CannotEstimate, Room
+from jupyter_tfguard.predict.own_memory import CannotEstimate, Room
 
 def cnn(width=64):
     model = keras.Sequential([
@@ -89,7 +89,7 @@ def test_the_free_memory_of_the_pool_is_subtracted_once(keras_kernel: GuardedKer
     works(
         keras_kernel,
         """
-        from jupyter_tfguard.predict.reusable import free_in_pool
+        from jupyter_tfguard.predict.own_memory import free_in_pool
         wide = keras.Sequential([keras.Input((4096,)), layers.Dense(4096), layers.Dense(1)])
         wide.compile("adam", "mse")
         answer = tfguard.estimate(wide, np.zeros((48, 4096), "float32"), np.zeros((48, 1), "float32"), batch_size=8, measure=True)
@@ -172,18 +172,19 @@ def test_on_a_gpu_its_memory_is_measured(keras_kernel: GuardedKernel) -> None:
         f"""
         import os, types
         from pathlib import Path
-        from jupyter_tfguard.predict import trial, trial_process
+        from jupyter_tfguard.predict.trial import process, trial
+        from jupyter_tfguard.training.plan import FitPlan
         from jupyter_tfguard.training.gpu_settings import eager_context
-        model, devices, child = cnn(), eager_context()._logical_devices, trial_process._CHILD
+        model, devices, child = cnn(), eager_context()._logical_devices, process._CHILD
         os.environ["LARGEST_BATCH"] = "64"
-        trial_process._CHILD = Path({str(Path(__file__).with_name("on_gpu_child.py"))!r})
+        process._CHILD = Path({str(Path(__file__).with_name("on_gpu_child.py"))!r})
         devices.append(types.SimpleNamespace(name="/device:GPU:0", device_type="GPU"))
         try:
             answer = tfguard.estimate(model, x, y, batch_size=64)
-            refused = trial.trial(model, {{"x": x, "y": y}}, 65)
+            refused = trial.trial(model, FitPlan.of({{"x": x, "y": y}}), 65)
         finally:
             devices.pop()
-            trial_process._CHILD = child
+            process._CHILD = child
         assert answer.verdict is Verdict.FITS, answer
         assert answer.grade is Grade.MEASURED
         assert 64 * 64 * 64 * 32 * 4 < answer.best_bytes < 1 << 30, answer
@@ -340,10 +341,11 @@ def test_buffers_of_a_dataset_are_named_with_their_bytes(keras_kernel: GuardedKe
     works(
         keras_kernel,
         """
-        from jupyter_tfguard.predict.data_changes import data_changes
+        from jupyter_tfguard.predict.changes import data_changes
+        from jupyter_tfguard.training.plan import FitPlan
         images = tf.data.Dataset.range(5000).map(lambda n: tf.zeros((256, 256, 3)))
-        def changes(data):
-            return [(change.text, change.saved_bytes) for change in data_changes({"x": data})]
+        def changes(data, **more):
+            return [(change.text, change.saved_bytes) for change in data_changes(FitPlan.of({"x": data} | more))]
         each = 256 * 256 * 3 * 4
         (shuffled,) = changes(images.shuffle(1000).batch(32).prefetch(2))
         assert shuffled[0].startswith("shuffle(1000) holds 1,000 elements of 768 KiB"), shuffled
@@ -351,10 +353,8 @@ def test_buffers_of_a_dataset_are_named_with_their_bytes(keras_kernel: GuardedKe
         (cached,) = changes(images.cache().batch(32))
         assert cached[0].startswith("cache() keeps all 5,000 elements in memory"), cached
         assert cached[1] == 5000 * each
-        (part,) = [
-            change.text for change in data_changes({"x": images.cache().batch(32).repeat(), "steps_per_epoch": 10, "epochs": 2})
-        ]
-        assert part.startswith("cache() keeps the first 640 elements in memory"), part
+        (part,) = changes(images.cache().batch(32).repeat(), steps_per_epoch=10, epochs=2)
+        assert part[0].startswith("cache() keeps the first 640 elements in memory"), part
         assert changes(images.cache("/tmp/never-read").batch(32)) == []
         assert changes(tf.data.Dataset.range(10**6).shuffle(10**6).batch(32)) == []
         """,
@@ -367,17 +367,17 @@ def test_the_batch_of_every_form_of_a_pipeline_is_known(keras_kernel: GuardedKer
         f"""
         import sys; sys.path.insert(0, {str(Path(__file__).parents[2])!r})
         from tests.benchmarks.pipelines import FORMS, PREPARE
-        from jupyter_tfguard.training.plan import fit_plan
+        from jupyter_tfguard.training.plan import FitPlan
         names = {{"SERVER": tf.data.experimental.service.DispatchServer()}}
         exec(PREPARE, names)
         for form in FORMS:
-            plan = fit_plan({{"x": eval(form.code, names)}})
+            plan = FitPlan.of({{"x": eval(form.code, names)}})
             found = plan.batch_size, plan.place.change("fit", 4), plan.sample_count
             assert found == (form.batch_size, form.change, form.sample_count), (form.name, plan)
             assert plan.first_batch in (None, form.batch_size), (form.name, plan)
-        assert fit_plan({{"x": iter(names["batched"])}}).batch_size == 8
+        assert FitPlan.of({{"x": iter(names["batched"])}}).batch_size == 8
         spread = tf.distribute.MirroredStrategy(["CPU:0"]).experimental_distribute_dataset(names["batched"])
-        assert fit_plan({{"x": spread}}).batch_size in (None, 8)  # and no error
+        assert FitPlan.of({{"x": spread}}).batch_size in (None, 8)  # and no error
         """,
     )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jupyter_tfguard.predict.batches import rounded_down
-from jupyter_tfguard.predict.extrapolate import extrapolate, quick_of_trial, smaller_batches
+from jupyter_tfguard.predict.trial.extrapolate import extrapolate, quick_of_trial, smaller_batches
+from jupyter_tfguard.training.plan import FitPlan, rounded_down
 
 pytestmark = pytest.mark.quick
 
@@ -32,8 +32,8 @@ def test_two_similar_batches_do_not_turn_the_line() -> None:
 
 
 def test_a_trial_is_not_expected_to_copy_the_arrays_that_it_lacks() -> None:
-    arguments = {"x": np.zeros((1000, 10), "float64")}
-    in_trial = quick_of_trial(lambda size: 100_000.0, arguments)
+    plan = FitPlan.of({"x": np.zeros((1000, 10), "float64")})
+    in_trial = quick_of_trial(lambda size: 100_000.0, plan)
     assert in_trial is not None
     # The copy of 1000 samples has 40 kB; a trial of batch 5 copies 30 of them.
     assert in_trial(5) == 100_000 - 40_000 * 970 // 1000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from jupyter_tfguard.predict.liveness import WAITING_BATCHES, Simulation, Touched
-from jupyter_tfguard.predict.program import Linear, Loop, Op, Program, TensorSize
+from jupyter_tfguard.predict.traced.liveness import WAITING_BATCHES, Simulation, Touched
+from jupyter_tfguard.predict.traced.program import Linear, Loop, Op, Program, TensorSize
 
 pytestmark = pytest.mark.quick
 MIB = 1 << 20

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jupyter_tfguard.predict import outputs
+from jupyter_tfguard.predict import outputs, own_memory
 from jupyter_tfguard.predict.outputs import check_predict, outputs_of
+from jupyter_tfguard.training.plan import FitPlan
 
 pytestmark = pytest.mark.quick
 MIB, GIB = 1 << 20, 1 << 30
@@ -32,17 +33,17 @@ def on_host(monkeypatch: pytest.MonkeyPatch) -> None:
     """TensorFlow on the CPU, with a pool that has nothing free."""
     monkeypatch.setattr(outputs, "runs_on_host", lambda model: True)
     monkeypatch.setattr(outputs, "has_pool", lambda: True)
-    monkeypatch.setattr(outputs, "reusable_bytes", lambda: 0)
+    monkeypatch.setattr(own_memory, "reusable_bytes", lambda: 0)
 
 
-def rows(count: int) -> dict[str, Any]:
-    return {"x": np.zeros((count, 1), "uint8"), "batch_size": 32}
+def rows(count: int, **more: Any) -> FitPlan:
+    return FitPlan.of({"x": np.zeros((count, 1), "uint8"), "batch_size": 32} | more)
 
 
 def test_a_predict_is_refused_only_if_its_outputs_cannot_fit() -> None:
     images = model((512, 512))  # 1 MiB a row
-    assert check_predict(rows(1000), images, lambda: 3001 * MIB) is None
-    assert check_predict(rows(1000), images, lambda: 2999 * MIB, 4 * GIB) == (
+    assert check_predict(images, rows(1000), lambda: 3001 * MIB) is None
+    assert check_predict(images, rows(1000), lambda: 2999 * MIB, 4 * GIB) == (
         "predict() keeps all its outputs: 1,000 rows × 512×512 float32 = 1000 MiB, at its peak about three times as much; "
         "2.93 GiB are available (limit 4.00 GiB). Predict in pieces of 384 rows and write each to a file. "
         "To run it anyway, enter %tfguard pause first."
@@ -61,16 +62,16 @@ def test_small_outputs_are_not_in_the_pool_and_count_twice() -> None:
 
 def test_what_is_not_known_is_not_refused() -> None:
     images = model((512, 512))
-    unknown: list[tuple[Any, dict[str, Any]]] = [
+    unknown: list[tuple[Any, FitPlan]] = [
         (model((None, 512)), rows(9000)),
         (model(), rows(9000)),
         (model((512, 512), step=lambda self, data: data), rows(9000)),
-        (images, {"x": (row for row in ()), "batch_size": 32}),
-        (images, {"x": object()}),
-        (images, rows(9000) | {"callbacks": [object()]}),  # may end it early
+        (images, FitPlan.of({"x": (row for row in ()), "batch_size": 32})),
+        (images, FitPlan.of({"x": object()})),
+        (images, rows(9000, callbacks=[object()])),  # may end it early
     ]
-    for one, arguments in unknown:
-        assert check_predict(arguments, one, lambda: 0) is None
-    limited = outputs_of(images, rows(9000) | {"steps": 3})
+    for one, plan in unknown:
+        assert check_predict(one, plan, lambda: 0) is None
+    limited = outputs_of(images, rows(9000, steps=3))
     assert limited is not None
     assert limited.row_count == 96

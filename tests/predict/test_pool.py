@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from jupyter_tfguard.predict.pool import Pool
+from jupyter_tfguard.predict.traced.pool import Pool
 
 pytestmark = pytest.mark.quick
 MIB = 1 << 20

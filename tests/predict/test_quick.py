@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from jupyter_tfguard.predict.quick import largest_below
+from jupyter_tfguard.predict.traced.quick import largest_below
 from tests.kernel.rig import GuardedKernel, works
 from tests.predict.quick_rig import quick_kernel
 
@@ -70,7 +70,7 @@ def test_the_model_is_unchanged(keras_kernel: GuardedKernel) -> None:
         tf.random.set_seed(1)
         tf.random.uniform((3,))
         before = state(model)
-        QuickPrediction(model, data(100)).at(32)
+        predicted(model, data(100)).at(32)
         assert state(model) == before
         assert not model.optimizer.built and tf.random.uniform((3,)).numpy().tolist() == following[1]
         assert layers.Dense(1).name == "dense_2"
@@ -78,7 +78,7 @@ def test_the_model_is_unchanged(keras_kernel: GuardedKernel) -> None:
         model.fit(**data(100), verbose=0)
         before = state(model)
         function = model.train_function
-        QuickPrediction(model, data(100)).at(32)
+        predicted(model, data(100)).at(32)
         assert state(model) == before and model.train_function is function
         model.fit(**data(100), verbose=0)
         assert model.optimizer.iterations.numpy() == 2
@@ -101,11 +101,11 @@ def test_the_graph_is_free_afterwards(keras_kernel: GuardedKernel) -> None:
             return x, lambda dy: dy
 
         model = seq(layers.Dense(8), layers.Lambda(own, output_shape=(8,)), layers.Dense(1))
-        QuickPrediction(model, data(100))
+        predicted(model, data(100))
         gc.collect()
         gc.disable()
         names, before = set(graphs.gradient_registry.list()), op_count()
-        program = QuickPrediction(model, data(100))._program
+        program = predicted(model, data(100))._program
         assert set(graphs.gradient_registry.list()) == names
         left = op_count() - before
         assert left < len(program.ops) / 2, (left, len(program.ops))
@@ -141,7 +141,7 @@ def test_a_larger_batch_needs_more_and_the_largest_that_fits_is_found(
         """
         convolutions = [layers.Conv2D(32, 3, activation="relu") for _ in range(3)]
         model = seq(*convolutions, layers.Flatten(), layers.Dense(1), shape=(64, 64, 3))
-        prediction = QuickPrediction(model, data(64, 64, 3))
+        prediction = predicted(model, data(64, 64, 3))
         small, large = prediction.at(8), prediction.at(80)
         assert small.low_bytes < small.best_bytes < small.high_bytes
         live = [prediction.features(batch).live_bytes for batch in (8, 80)]
@@ -168,7 +168,7 @@ def test_a_loop_keeps_the_states_of_all_steps(keras_kernel: GuardedKernel) -> No
         sizes = []
         for steps in (50, 100):
             model = seq(layers.LSTM(256), layers.Dense(1), shape=(None, 16))
-            prediction = QuickPrediction(model, data(steps, 16))
+            prediction = predicted(model, data(steps, 16))
             sizes.append(prediction.features(512).live_bytes)
             assert set(prediction.at(512).unknown) <= {model.layers[0].name}
         states = 512 * 256 * 4
@@ -185,7 +185,7 @@ def test_a_product_with_one_and_a_sum_with_zero_compute_nothing(
         """
         def computed(change):
             model = seq(layers.Dense(500), layers.Lambda(change), layers.Dense(1))
-            ops = QuickPrediction(model, data(100))._program.ops
+            ops = predicted(model, data(100))._program.ops
             return {op.kind for op in ops if "lambda" in op.name} & {"Mul", "AddV2"}
 
         assert computed(lambda t: t * 1.0 + 0.0) == set()
@@ -215,7 +215,7 @@ def test_a_weight_changes_as_soon_as_its_gradient_is_there(keras_kernel: Guarded
         keras_kernel,
         """
         model = seq(*(layers.Dense(300) for _ in range(3)), optimizer="sgd")
-        program = QuickPrediction(model, data(100, y=(300,)))._program
+        program = predicted(model, data(100, y=(300,)))._program
         assert not [op for op in program.ops if op.kind == "IdentityN"]
         needed, waiting = set(), [next(n for n, op in enumerate(program.ops) if op.kind == "AssignSubVariableOp")]
         while waiting:

@@ -236,7 +236,7 @@ def test_a_layer_of_unknown_size_is_named(keras_kernel: GuardedKernel) -> None:
         x = Opaque(name="opaque")(x)
         model = keras.Model(given, layers.Dense(1)(x))
         model.compile("adam", "mse")
-        found = QuickPrediction(model, data(100)).at(32)
+        found = predicted(model, data(100)).at(32)
         assert "opaque" in found.unknown, found.unknown
         """,
     )

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from jupyter_tfguard import shield
-from jupyter_tfguard.batch_place import PIPELINE, BatchPlace
-from jupyter_tfguard.predict import refusal
-from jupyter_tfguard.predict.bound import Bound
-from jupyter_tfguard.predict.fitting import FITTING_SHARE, fitting_batch
+from jupyter_tfguard.batch_place import IN_ARGUMENT, PIPELINE, BatchPlace
+from jupyter_tfguard.predict import own_memory, refusal
+from jupyter_tfguard.predict.bound.bound import FITTING_SHARE, Bound
 from jupyter_tfguard.predict.refusal import Refusal, check_fit
+from jupyter_tfguard.predict.traced.quick import QuickPrediction
 from jupyter_tfguard.training.plan import FitPlan
 
 pytestmark = pytest.mark.quick
@@ -33,21 +33,22 @@ def on_host(monkeypatch: pytest.MonkeyPatch) -> None:
     """TensorFlow has made its CPU, and the bound is 3 GiB."""
     devices(monkeypatch, "CPU")
     found = bound(activations=2 * GIB, largest=GIB)
-    monkeypatch.setattr(refusal, "bound", lambda model, arguments: found)
-    monkeypatch.setattr(refusal, "reusable_bytes", lambda: 0)
+    monkeypatch.setattr(refusal, "bound", lambda model, plan: found)
+    monkeypatch.setattr(own_memory, "reusable_bytes", lambda: 0)
 
 
 def devices(monkeypatch: pytest.MonkeyPatch, *kinds: str, made: bool = True) -> None:
     """Give TensorFlow these devices."""
     logical = [types.SimpleNamespace(device_type=kind) for kind in kinds]
     context = types.SimpleNamespace(_initialized=made, _logical_devices=logical)
-    monkeypatch.setattr(refusal, "eager_context", lambda: context)
+    monkeypatch.setattr(own_memory, "eager_context", lambda: context)
 
 
-def check(available: int, model: Any = None) -> Refusal | None:
+def check(available: int, model: Any = None, place: BatchPlace = IN_ARGUMENT) -> Refusal | None:
     """With so much memory."""
+    plan = FitPlan(2048, place=place)
     return check_fit(
-        {}, model or types.SimpleNamespace(optimizer="sgd"), lambda: available, 2 * GIB
+        model or types.SimpleNamespace(optimizer="sgd"), plan, lambda: available, 2 * GIB
     )
 
 
@@ -70,11 +71,11 @@ def test_the_text_has_numbers_and_what_to_do() -> None:
 
 
 def test_advice_follows_the_largest_part() -> None:
-    copies = Refusal(bound(copies=3 * GIB, activations=MIB), GIB, None).text()
+    copies = Refusal(bound(copies=3 * GIB, activations=MIB), GIB, None, FitPlan()).text()
     assert "read the data in batches" in copies
     assert "batch_size=2048 needs" in copies
     assert "should fit" not in copies
-    weights = Refusal(bound(gradients=GIB, slots=2 * GIB), GIB, None).text()
+    weights = Refusal(bound(gradients=GIB, slots=2 * GIB), GIB, None, FitPlan()).text()
     assert "too many weights" in weights
     assert "limit" not in weights
 
@@ -86,13 +87,15 @@ def test_the_batch_that_should_fit_is_a_round_number_well_below(
     available: int, batch: int | None
 ) -> None:
     known = bound(activations=2 * GIB, largest=GIB)
-    assert fitting_batch(known, available, None, None) == batch
+    assert known.fitting_batch(available, None) == batch
     if batch is not None:
         assert batch * known.batch_bytes / 2048 <= available * FITTING_SHARE
 
 
-class Traced:
+class Traced(QuickPrediction):
     """A traced step that needs 1 MiB for each sample."""
+
+    def __init__(self) -> None: ...
 
     def largest_batch(self, available: int, limit: int) -> int | None:
         return min(available // MIB, limit) or None
@@ -105,16 +108,14 @@ class Traced:
 def test_no_suggested_batch_is_larger_than_the_data(
     available: int, count: int | None, batch: int | None
 ) -> None:
-    quick: Any = Traced()
+    assert Traced().fitting_batch(available * MIB, count) == batch
     known = bound(activations=2 * GIB, largest=GIB)
-    assert fitting_batch(known, available * MIB, quick, count) == batch
-    assert fitting_batch(known, 4 * GIB, None, 100) in (None, 100)
+    assert known.fitting_batch(4 * GIB, 100) in (None, 100)
 
 
 @pytest.mark.usefixtures("on_host")
-def test_the_batch_is_changed_where_it_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refusal, "fit_plan", lambda arguments: FitPlan(2048, place=PIPELINED))
-    found = check(GIB)
+def test_the_batch_is_changed_where_it_is_set() -> None:
+    found = check(GIB, place=PIPELINED)
     assert found is not None
     assert "fit() with a batch of 2048 needs at least" in found.text()
     assert "With .batch(48) in the pipeline it should fit." in found.text(48)
@@ -133,12 +134,12 @@ def test_memory_that_garbage_held_counts() -> None:
     def available() -> int:
         return 2 * GIB if any(type(one) is Model for one in gc.get_objects()) else 4 * GIB
 
-    assert check_fit({}, types.SimpleNamespace(optimizer="sgd"), available) is None
+    assert check_fit(types.SimpleNamespace(optimizer="sgd"), FitPlan(), available) is None
 
 
 @pytest.mark.usefixtures("on_host")
 def test_free_memory_of_the_pool_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refusal, "reusable_bytes", lambda: 2 * GIB)
+    monkeypatch.setattr(own_memory, "reusable_bytes", lambda: 2 * GIB)
     assert check(GIB) is None
     assert check(GIB - 1) is not None
 
@@ -154,7 +155,7 @@ def test_other_devices_are_never_refused(monkeypatch: pytest.MonkeyPatch) -> Non
     assert check(0, mirrored) is None
     keras = types.SimpleNamespace(__version__="3.5", backend=types.SimpleNamespace())
     keras.backend.backend = lambda: "jax"
-    monkeypatch.setitem(refusal.sys.modules, "keras", keras)
+    monkeypatch.setitem(own_memory.sys.modules, "keras", keras)
     assert check(0) is None
 
 
@@ -163,5 +164,5 @@ def test_a_failure_of_ours_lets_the_fit_run(
 ) -> None:
     devices(monkeypatch, "CPU")
     broken = types.SimpleNamespace(built=True, optimizer="sgd")  # without weights
-    assert check_fit({"x": None}, broken, lambda: 0) is None
+    assert check_fit(broken, FitPlan(), lambda: 0) is None
     assert any("bound before fit" in line for line in shield.noted_in_this_process())

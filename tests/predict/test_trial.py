@@ -13,17 +13,19 @@ from tests.kernel.rig import GuardedKernel, guarded_kernel, works
 from tests.rigs.waiting import wait_until
 
 SETUP = """
-import functools, os, signal, sys, threading
+import contextlib, os, signal, sys, threading
 import numpy as np, psutil, tensorflow as tf
 from tensorflow import keras
 from tensorflow.keras import layers
-from jupyter_tfguard.predict.trial import Ending, trial as trial_alone
-from jupyter_tfguard.predict.trial_data import DataSource
-from jupyter_tfguard.predict.trial_process import TrialProcess
+from jupyter_tfguard.predict.trial.trial import Ending, trial as trial_alone
+from jupyter_tfguard.predict.trial.data import DataSource
+from jupyter_tfguard.predict.trial.process import TrialProcess
+from jupyter_tfguard.training.plan import FitPlan
 
 KERNEL = os.getpid()
 PROCESS = TrialProcess()
-trial = functools.partial(trial_alone, process=PROCESS)
+def trial(model, arguments, size, **how):
+    return trial_alone(model, FitPlan.of(arguments), size, process=PROCESS, **how)
 X, Y = np.random.rand(64, 32).astype("float32"), np.random.rand(64, 1).astype("float32")
 
 def seq(*parts):
@@ -76,7 +78,7 @@ def test_a_trial_measures_a_first_fit_and_changes_nothing(keras_kernel: GuardedK
         expected = random_numbers()
         keras.utils.set_random_seed(5)
         before, history, step = state(), model.history, model.train_function
-        found = trial_alone(model, {"x": X, "y": Y}, 16)
+        found = trial_alone(model, FitPlan.of({"x": X, "y": Y}), 16)
         assert psutil.Process().children() == []
         assert found.ending is Ending.FINISHED and found.step_count == 6, found
         assert found.source is DataSource.SAMPLES
@@ -239,9 +241,9 @@ def test_where_a_fork_is_not_safe_each_trial_has_a_process(keras_kernel: Guarded
         sys_path = list(sys.path)
         sys.path.insert(0, folder)
         try:
-            with TrialProcess() as process:
+            with contextlib.closing(TrialProcess()) as process:
                 for _ in range(2):
-                    found = trial_alone(seq(), {"x": X, "y": Y}, 2, process=process, until_settled=True)
+                    found = trial_alone(seq(), FitPlan.of({"x": X, "y": Y}), 2, process=process, until_settled=True)
                     assert found.finished, found
                     assert process._process is None
         finally:
@@ -311,9 +313,9 @@ def test_datasets_are_replaced_by_what_they_declare(keras_kernel: GuardedKernel)
         found = trial(words, {"x": mapped}, 16)
         assert (found.ending, found.source) == (Ending.FINISHED, DataSource.SPEC), found
         assert not seen
-        from jupyter_tfguard.predict.trial_data import trial_data
+        from jupyter_tfguard.predict.trial.data import trial_data
         large = tf.data.Dataset.range(99).map(lambda n: tf.zeros((1000, 1000))).batch(8)
-        assert trial_data({"x": large}, 64, 6).arrays["x"].shape == (1, 1000, 1000)  # 4 MB, not 256
+        assert trial_data(FitPlan.of({"x": large}), 64, 6).arrays["x"].shape == (1, 1000, 1000)  # 4 MB, not 256
         found = trial(words, {"x": mapped.map(lambda x, y: (tf.ensure_shape(x, (None, None)), y)).padded_batch(2)}, 16)
         assert found.ending is Ending.NOT_SENT and "does not declare the shape" in found.reason, found
         """,
@@ -366,7 +368,7 @@ def test_no_child_is_left_after_the_trials_an_interrupt_or_the_end_of_the_kernel
     kernel = keras_kernel
     works(kernel, "PROCESS.close()")
     assert left_over(kernel) == []
-    cell = "trial_alone(seq(InChild(signal.pause)), {'x': X, 'y': Y}, 16)"
+    cell = "trial_alone(seq(InChild(signal.pause)), FitPlan.of({'x': X, 'y': Y}), 16)"
     request = kernel.send(cell)
     wait_for_trial(kernel)
     kernel.manager.interrupt_kernel()

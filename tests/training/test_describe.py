@@ -12,14 +12,15 @@ import numpy as np
 import pytest
 
 from jupyter_tfguard.training.checkpoints import CheckpointWatch
-from jupyter_tfguard.training.describe import describe_batch, describe_model, parameter_count
+from jupyter_tfguard.training.models import describe_model, parameter_count
+from jupyter_tfguard.training.plan import FitPlan
 
 pytestmark = pytest.mark.quick
 
 
 def batch(**arguments: Any) -> tuple[Any, Any, Any]:
-    found = describe_batch(arguments)
-    return found["batch_size"], found["batch_shape"], found["batch_dtype"]
+    plan = FitPlan.of(arguments)
+    return plan.batch_size, plan.batch_shape, plan.batch_dtype
 
 
 def test_arrays_tell_size_shape_and_type() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from jupyter_tfguard.batch_place import IN_ARGUMENT, BatchPlace
-from jupyter_tfguard.training.plan import FitPlan, fit_plan
+from jupyter_tfguard.training.plan import FitPlan
 
 pytestmark = pytest.mark.quick
 
@@ -30,36 +30,40 @@ class Train:
         raise AssertionError("the user's code was run")
 
 
+def numbers(arguments: dict[str, Any]) -> tuple[int | None, int | None, int | None]:
+    plan = FitPlan.of(arguments)
+    return plan.batch_size, plan.first_batch, plan.sample_count
+
+
 def changed(size: int | None = 4, **arguments: Any) -> str:
-    return fit_plan(arguments).place.change("fit", size)
+    return FitPlan.of(arguments).place.change("fit", size)
 
 
 def test_the_batch_of_arrays_is_set_by_the_argument() -> None:
     x = np.zeros((500, 3))
-    assert fit_plan({"x": x}) == FitPlan(32, 32, 500)
-    assert fit_plan({"x": x, "batch_size": 800}) == FitPlan(800, 500, 500)
-    assert fit_plan({"x": x, "batch_size": 64, "validation_split": 0.5}) == FitPlan(64, 64, 250)
-    assert fit_plan({"x": x, "steps_per_epoch": 5}) == FitPlan(100, 100, 500)
-    assert fit_plan({"x": x, "steps": 5}) == FitPlan(100, 100, 500)
+    assert numbers({"x": x}) == (32, 32, 500)
+    assert numbers({"x": x, "batch_size": 800}) == (800, 500, 500)
+    assert numbers({"x": x, "batch_size": 64, "validation_split": 0.5}) == (64, 64, 250)
+    assert numbers({"x": x, "steps_per_epoch": 5}) == (100, 100, 500)
+    assert numbers({"x": x, "steps": 5}) == (100, 100, 500)
     assert changed(x=x) == "model.fit(..., batch_size=4)"
     assert changed(None, x=x) == "a smaller batch_size"
-    assert fit_plan({"x": x}).place.code("predict", 4) == "model.predict(..., batch_size=4)"
+    assert FitPlan.of({"x": x}).place.code("predict", 4) == "model.predict(..., batch_size=4)"
 
 
 def test_fit_ignores_the_argument_for_data_that_come_in_batches() -> None:
     dataset = Train(batch_size=64)
-    assert fit_plan({"x": dataset, "batch_size": 8}) == FitPlan(
-        64, place=BatchPlace("method", "Train")
-    )
-    assert fit_plan({"x": Train(), "batch_size": 8}).batch_size is None
+    plan = FitPlan.of({"x": dataset, "batch_size": 8})
+    assert (plan.batch_size, plan.place) == (64, BatchPlace("method", "Train"))
+    assert FitPlan.of({"x": Train(), "batch_size": 8}).batch_size is None
     assert changed(x=dataset) == "batches of 4 in Train.__getitem__"
-    assert fit_plan({"x": dataset}).place.code("fit", 4) is None
+    assert FitPlan.of({"x": dataset}).place.code("fit", 4) is None
     loader = type("DataLoader", (), {"__module__": "torch.utils.data.dataloader"})()
     loader.batch_size = 40
-    assert fit_plan({"x": loader, "batch_size": 8}).batch_size == 40
+    assert FitPlan.of({"x": loader, "batch_size": 8}).batch_size == 40
     assert changed(x=loader) == "DataLoader(..., batch_size=4)"
     endless = (n for n in range(3))
-    assert fit_plan({"x": endless, "batch_size": 8}).batch_size is None
+    assert FitPlan.of({"x": endless, "batch_size": 8}).batch_size is None
     assert changed(x=endless) == "batches of 4 from the generator"
     assert changed(None, x=endless) == "smaller batches from the generator"
     assert next(endless) == 0
@@ -67,7 +71,7 @@ def test_fit_ignores_the_argument_for_data_that_come_in_batches() -> None:
 
 @pytest.mark.parametrize("x", [None, [], {}, [[1.0, 2.0]] * 1000, "text", b"", object(), 3])
 def test_what_is_no_data_has_no_plan(x: Any) -> None:
-    assert fit_plan({"x": x, "batch_size": 8}).batch_size is None
+    assert FitPlan.of({"x": x, "batch_size": 8}).batch_size is None
 
 
 @pytest.mark.parametrize(

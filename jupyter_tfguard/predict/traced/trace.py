@@ -6,15 +6,18 @@ handles without memory, so a model need not be built.
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import random
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .refusal import runs_on_host
-from .sizes import variable_bytes
-from .unchanged import unchanged
+from ...training.models import variable_bytes
+from ...training.plan import FitPlan
+from ..own_memory import runs_on_host
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -56,13 +59,12 @@ class Trace:
         self.graph, self.new_variables = None, []
 
 
-def traced_step(model: Any, arguments: Mapping[str, Any]) -> Trace:
+def traced_step(model: Any, plan: FitPlan) -> Trace:
     """Trace the model's ``train_step``. The model is unchanged afterwards.
 
     Args:
         model: A compiled model.
-        arguments: The arguments of ``fit``, by name. Only shapes and dtypes of the data are used, so
-            ``tf.TensorSpec`` may take the place of arrays.
+        plan: The fit. Only shapes and dtypes of the data are used, so ``tf.TensorSpec`` may take the place of arrays.
 
     Raises:
         CannotTrace: The data has no known shape, or the code of the model raised an error.
@@ -70,7 +72,7 @@ def traced_step(model: Any, arguments: Mapping[str, Any]) -> Trace:
     reason = _reason(model)
     if reason is not None:
         raise CannotTrace(reason)
-    data = _specs_of(arguments)
+    data = _specs_of(plan)
     tensorflow = sys.modules["tensorflow"]
     func_graph = sys.modules["tensorflow.python.framework.func_graph"]
     step = tensorflow.autograph.experimental.do_not_convert(lambda batch: model.train_step(batch))
@@ -132,14 +134,12 @@ def _layers_of(model: Any) -> set[str]:
     return {one.name for one in found} - cells
 
 
-def _specs_of(arguments: Mapping[str, Any]) -> Any:
+def _specs_of(plan: FitPlan) -> Any:
     """Symbolic inputs of ``train_step``, with an unknown batch size."""
-    x: Any = arguments.get("x")
-    y = arguments.get("y")
-    weights = arguments.get("sample_weight")
-    if hasattr(x, "element_spec"):
+    x, y, weights = plan.x, plan.y, plan.sample_weight
+    if plan.is_pipeline:
         return _spec(x.element_spec)
-    if weights is None and arguments.get("class_weight") is not None:
+    if weights is None and plan.class_weight is not None:
         weights = sys.modules["tensorflow"].TensorSpec((None,), "float32")
     if y is None:  # Keras passes what is no tuple as it is
         return (_spec(x),) if isinstance(x, (list, tuple)) else _spec(x)
@@ -177,3 +177,97 @@ def _without_memory(options: Mapping[str, Any]) -> Any:
     return variables.UninitializedVariable(
         shape=value.shape, dtype=options.get("dtype") or value.dtype, **known
     )
+
+
+_MODULES = ("keras.", "tensorflow.python.trackable.data_structures")
+
+
+@contextlib.contextmanager
+def unchanged(model: Any) -> Iterator[None]:
+    """Restore the Python state of the model on exit, Keras's global state, and the state of the global random generators.
+
+    Covers the attributes of all Keras objects that the model refers to, and their lists, dictionaries and sets. Does not
+    cover the values of variables, nor objects that are not of Keras.
+    """
+    objects, containers = _state_of([model, *_unbuilt_layers(model), *_global_state()])
+    python_random = random.getstate()
+    numpy = sys.modules.get("numpy")
+    numpy_random = numpy.random.get_state() if numpy is not None else None
+    try:
+        yield
+    finally:
+        for one, attributes in objects:
+            vars(one).clear()
+            vars(one).update(attributes)
+        for container, content in containers:
+            _refill(container, content)
+        random.setstate(python_random)
+        if numpy is not None:
+            numpy.random.set_state(numpy_random)
+
+
+def _unbuilt_layers(model: Any) -> list[Any]:
+    """If the model is not built, every layer of this process that has no weights yet: the trace may build it.
+
+    The model need not refer to them: they can be in a list of the notebook, or in an object that is not of Keras.
+    """
+    if all(one.built for one in model._flatten_layers()):
+        return []
+    layer = sys.modules["keras"].layers.Layer
+    found = [one for one in gc.get_objects() if issubclass(type(one), layer)]
+    return [one for one in found if not vars(one).get("built")]
+
+
+def _state_of(
+    roots: list[Any],
+) -> tuple[list[tuple[Any, dict[str, Any]]], list[tuple[Any, Any]]]:
+    """Attributes of each Keras object, and content of each container, reached from these."""
+    objects: list[tuple[Any, dict[str, Any]]] = []
+    containers: list[tuple[Any, Any]] = []
+    seen: set[int] = set()
+    waiting = list(roots)
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        if isinstance(one, dict) and not issubclass(type(one), dict):
+            one = one.__wrapped__  # type: ignore[attr-defined]  # a proxy of TensorFlow
+        if isinstance(one, dict):
+            containers.append((one, dict(one)))
+            waiting += one.values()
+        elif isinstance(one, (list, set)):
+            containers.append((one, list(one)))
+            waiting += one
+        elif isinstance(one, tuple):
+            waiting += one
+        if _has_state(one):
+            objects.append((one, dict(vars(one))))
+            waiting += vars(one).values()
+    return objects, containers
+
+
+def _has_state(value: Any) -> bool:
+    """True for an instance of a Keras class or of a subclass of one, and for TensorFlow's tracked lists."""
+    if isinstance(value, type) or not hasattr(value, "__dict__"):
+        return False
+    return any(base.__module__.startswith(_MODULES) for base in type(value).__mro__)
+
+
+def _refill(container: Any, content: Any) -> None:
+    # Keras's own lists, dictionaries and sets track what is added: use the methods of the built-in types.
+    if isinstance(container, dict):
+        dict.clear(container)
+        dict.update(container, content)
+    elif isinstance(container, list):
+        list.__setitem__(container, slice(None), content)
+    else:
+        set.clear(container)
+        set.update(container, content)
+
+
+def _global_state() -> list[dict[str, Any]]:
+    """Keras's state of this thread: the numbers in default names, and the random generator of calls without a seed."""
+    state = sys.modules.get("keras.src.backend.common.global_state")
+    tracker = getattr(state, "GLOBAL_STATE_TRACKER", None)
+    return [] if tracker is None else [vars(tracker)]

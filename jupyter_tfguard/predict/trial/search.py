@@ -14,17 +14,17 @@ import bisect
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..units import human_bytes, human_seconds
-from .batch_choice import BatchChoice
-from .batches import LARGEST_BATCH, batch_size, rounded_down, sample_count
+from ...training.plan import LARGEST_BATCH, FitPlan, rounded_down
+from ...units import human_bytes, human_seconds
+from ..answer import BatchChoice
+from .data import data_shapes, model_structure
 from .extrapolate import Quick, extrapolate, measured_bytes, quick_of_trial
-from .same_trial import data_shapes, model_structure
+from .process import TrialProcess
 from .trial import LIMIT_FRACTION, Trial, need_here, trial, uncopied_in_trial
-from .trial_process import TrialProcess
 
 _RESERVE_FRACTION = 0.05
 # Memory grows in steps: 1.23 times the batch of a trial needed 14 % more than extrapolated. At twice the batch of the
@@ -67,7 +67,7 @@ _finished: dict[tuple[Any, ...], Trial] = {}
 
 def largest_batch(
     model: Any,
-    fit_arguments: Mapping[str, Any],
+    plan: FitPlan,
     available_bytes: int,
     *,
     quick: Quick | None = None,
@@ -78,17 +78,21 @@ def largest_batch(
 
     Args:
         model: A compiled model of Keras 3.
-        fit_arguments: The arguments of ``fit``, by name.
+        plan: The fit.
         available_bytes: What ``fit`` may need in addition to the memory in use. Most of it is the limit of each child.
         quick: Estimates the bytes for a batch size, from the model alone.
         process: Starts the trials; without it, a new one.
         show: Called with a line about what is being tried, about twice a second.
     """
     budget_bytes = int(available_bytes * (1 - _RESERVE_FRACTION))
-    search = _Search(fit_arguments, budget_bytes, int(LIMIT_FRACTION * available_bytes), quick)
+    search = _Search(plan, budget_bytes, int(LIMIT_FRACTION * available_bytes), quick)
     begun = time.monotonic()
     try:
-        with contextlib.nullcontext(process) if process else TrialProcess() as running:
+        with (
+            contextlib.nullcontext(process)
+            if process
+            else contextlib.closing(TrialProcess()) as running
+        ):
             if quick is not None:  # not on a GPU, whose memory it does not use
                 search.before_bytes = running.own_bytes()
             size: int | None = search.first()
@@ -112,7 +116,7 @@ class _Search:
     """What is known while searching.
 
     Attributes:
-        arguments: The arguments of ``fit``, by name.
+        plan: The fit.
         budget_bytes: What the chosen batch may need.
         limit_bytes: Memory limit of a trial, with TensorFlow, weights and data.
         quick: Estimates the bytes for a batch size.
@@ -125,7 +129,7 @@ class _Search:
         before_bytes: What a trial holds before its fit, as far as is known.
     """
 
-    arguments: Mapping[str, Any]
+    plan: FitPlan
     budget_bytes: int
     limit_bytes: int
     quick: Quick | None
@@ -139,13 +143,13 @@ class _Search:
 
     def first(self) -> int:
         """The first batch to try: nearly what should fit; without a quick estimate an eighth of what the user asks for."""
-        count = sample_count(self.arguments) or LARGEST_BATCH
+        count = self.plan.sample_count or LARGEST_BATCH
         self.too_large = count + 1
         if self.quick is not None:
             sizes = _round_sizes(0, count)
             self.estimated = self._estimated(sizes, self._room_bytes())
             return self._estimated(sizes, _AIM_FRACTION * self._room_bytes())
-        asked = min(batch_size(self.arguments) or _START_BATCH, count)
+        asked = min(self.plan.first_batch or _START_BATCH, count)
         return rounded_down(max(1, asked // _FIRST_DIVISOR), _DIGITS)
 
     def _estimated(self, sizes: list[int], room_bytes: float) -> int:
@@ -158,7 +162,7 @@ class _Search:
         self.trials.append(found)
         self.before_bytes = max(self.before_bytes, found.before_bytes or 0)
         size = found.batch_size
-        need = need_here(found.peak_bytes or 0, self.arguments, size)
+        need = need_here(found.peak_bytes or 0, self.plan, size)
         if found.finished and need <= self.budget_bytes:
             self.best = max(self.best or 0, size)
         elif found.finished or (
@@ -263,12 +267,12 @@ class _Search:
         if self.quick is None or len(measured) > 1:
             return len(measured) > 1
         size, found = measured.popitem()
-        ratio = found / max(1.0, self.quick(size) - uncopied_in_trial(self.arguments, size))
+        ratio = found / max(1.0, self.quick(size) - uncopied_in_trial(self.plan, size))
         return 1 / _RIGHT_RATIO < ratio < _RIGHT_RATIO
 
     def _best_bytes(self) -> int:
         assert self.best is not None
-        return need_here(measured_bytes(self.trials)[self.best], self.arguments, self.best)
+        return need_here(measured_bytes(self.trials)[self.best], self.plan, self.best)
 
     def _room_bytes(self) -> int:
         """What a trial can have."""
@@ -319,9 +323,9 @@ class _Search:
         return sizes[fitting - 1] if fitting else None
 
     def _need(self, size: int) -> int:
-        in_trial = quick_of_trial(self.quick, self.arguments)
+        in_trial = quick_of_trial(self.quick, self.plan)
         found = extrapolate(measured_bytes(self.trials), size, in_trial)
-        return need_here(found, self.arguments, size)
+        return need_here(found, self.plan, size)
 
     def trying(self, size: int, steps: int, peak_bytes: int | None) -> str:
         """A line about the trial that runs."""
@@ -362,12 +366,12 @@ def _try(model: Any, search: _Search, size: int, process: TrialProcess, show: Sh
         if show is not None:
             show(search.trying(size, steps, peak_bytes))
 
-    key = (model_structure(model), data_shapes(search.arguments), size)
+    key = (model_structure(model), data_shapes(search.plan), size)
     if key not in _finished:
         progress(0, None)
         found = trial(
             model,
-            search.arguments,
+            search.plan,
             size,
             limit_bytes=search.limit_bytes,
             process=process,

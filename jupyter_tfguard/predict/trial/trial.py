@@ -16,18 +16,18 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import IO, Any
 
-from ..collectors.resident import anonymous_bytes
-from ..errors import SourceUnavailable
-from .batches import uncopied_bytes
-from .reusable import free_in_gpu_pool, free_in_pool, uses_gpu
+from ...collectors.resident import anonymous_bytes
+from ...errors import SourceUnavailable
+from ...training.plan import FitPlan
+from ..own_memory import free_in_gpu_pool, free_in_pool, uses_gpu
+from .data import DataSource, trial_data
+from .process import TrialProcess
 from .travel import NotSendable, dump
-from .trial_data import DataSource, trial_data
-from .trial_process import TrialProcess
 
 STEP_COUNT = 6  # the first step is not the peak: 80 to 99 % of it
 TIMEOUT_SECONDS = 600.0
@@ -96,7 +96,7 @@ class Trial:
 
 def trial(
     model: Any,
-    fit_arguments: Mapping[str, Any],
+    plan: FitPlan,
     batch_size: int,
     *,
     steps: int = STEP_COUNT,
@@ -110,7 +110,7 @@ def trial(
 
     Args:
         model: A compiled model of Keras 3; a first fit is measured, even if it is trained already.
-        fit_arguments: The arguments of ``fit``, by name.
+        plan: The fit.
         batch_size: The batch size to try.
         steps: Training steps of the child.
         limit_bytes: The child is killed when its anonymous memory exceeds this, with TensorFlow, weights and data.
@@ -129,11 +129,15 @@ def trial(
         tempfile.TemporaryFile() as file
     ):  # without a name, so no end of this process leaves it behind
         try:
-            source = _write(file, model, fit_arguments, batch_size, steps)
+            source = _write(file, model, plan, batch_size, steps)
         except NotSendable as bad:
             return Trial(batch_size, Ending.NOT_SENT, reason=str(bad))
         file.seek(0)
-        with contextlib.nullcontext(process) if process else TrialProcess() as running:
+        with (
+            contextlib.nullcontext(process)
+            if process
+            else contextlib.closing(TrialProcess()) as running
+        ):
             watch = _Watch(running, until_settled and not uses_gpu(), show)
             ending, reason = watch.run(
                 file.fileno(), limit_bytes, time.monotonic() + timeout_seconds
@@ -150,38 +154,30 @@ def trial(
     )
 
 
-def uncopied_in_trial(arguments: Mapping[str, Any], batch_size: int) -> int:
+def uncopied_in_trial(plan: FitPlan, batch_size: int) -> int:
     """Bytes of the copies of whole arrays that a trial lacks, because it has fewer samples than the fit.
 
     Arrays are copied in host memory: a trial on a GPU lacks nothing.
     """
-    return 0 if uses_gpu() else uncopied_bytes(arguments, batch_size * STEP_COUNT)
+    return 0 if uses_gpu() else plan.uncopied_bytes(batch_size * STEP_COUNT)
 
 
-def need_here(trial_bytes: int, arguments: Mapping[str, Any], batch_size: int) -> int:
+def need_here(trial_bytes: int, plan: FitPlan, batch_size: int) -> int:
     """Bytes that a fit in this process adds to its memory if its trial needed this much.
 
     It copies more, and first uses what is free in the pool here.
     """
     free_bytes = free_in_gpu_pool() if uses_gpu() else free_in_pool()
-    return max(0, trial_bytes + uncopied_in_trial(arguments, batch_size) - free_bytes)
+    return max(0, trial_bytes + uncopied_in_trial(plan, batch_size) - free_bytes)
 
 
-def _write(
-    file: IO[bytes], model: Any, arguments: Mapping[str, Any], batch_size: int, steps: int
-) -> DataSource:
+def _write(file: IO[bytes], model: Any, plan: FitPlan, batch_size: int, steps: int) -> DataSource:
     """Write what the child reads: settings, then model and data.
 
     Raises:
         NotSendable: The model or the data cannot be sent.
     """
-    keras: Any = sys.modules.get("keras")
-    if not str(getattr(keras, "__version__", "")).startswith("3") or not isinstance(
-        model, keras.Model
-    ):
-        raise NotSendable("Only models of Keras 3 can be sent to another process")
-    if keras.backend.backend() != "tensorflow":
-        raise NotSendable(f"Keras uses {keras.backend.backend()}, not TensorFlow")
+    keras = sys.modules["keras"]
     config = sys.modules["tensorflow"].config
     settings = {
         "uses_gpu": uses_gpu(),
@@ -194,7 +190,7 @@ def _write(
         "image_data_format": keras.backend.image_data_format(),
         "dtype_policy": keras.config.dtype_policy().name,
     }
-    data = trial_data(arguments, batch_size, steps)
+    data = trial_data(plan, batch_size, steps)
     pickle.dump(settings, file)
     dump(model, data, file)
     return data.source

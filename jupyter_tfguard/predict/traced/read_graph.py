@@ -9,10 +9,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from .einsum import transposed
-from .inlined import Inliner
+from .graph_def import (
+    LOOPS,
+    Inliner,
+    constant,
+    set_element_shapes,
+    transposed,
+    without_handles,
+    without_pops,
+)
 from .program import BATCHES, Linear, Loop, Op, Program, TensorSize
-from .rewritten import LOOPS, constant, set_element_shapes, without_handles, without_pops
 from .trace import CannotTrace, Trace
 
 _PUSHES = {"TensorListPushBack": 1, "TensorListSetItem": 2}  # place of the tensor

@@ -9,9 +9,9 @@ from __future__ import annotations
 import itertools
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ...training.plan import FitPlan
 from .trial import Trial, trial, uncopied_in_trial
 
 Quick = Callable[[int], float]
@@ -20,52 +20,38 @@ Quick = Callable[[int], float]
 _LEAST_SLOPE, _MOST_SLOPE = 0.9, 1.3
 
 
-@dataclass(frozen=True, slots=True)
-class Prediction:
-    """The memory of a batch, predicted from smaller ones.
-
-    Attributes:
-        batch_size: The batch size predicted for.
-        peak_bytes: Predicted peak; None if fewer than two trials finished.
-        trials: The trials it is based on, smallest batch first. The last one may not have finished.
-    """
-
-    batch_size: int
-    peak_bytes: int | None
-    trials: tuple[Trial, ...]
-
-
 def predict(
     model: Any,
-    fit_arguments: Mapping[str, Any],
+    plan: FitPlan,
     batch_size: int,
     *,
     quick: Quick | None = None,
     limit_bytes: int | None = None,
-) -> Prediction:
-    """Run one child for each smaller batch, smallest first, until one does not finish.
+) -> int | None:
+    """Predicted peak bytes of a batch size; None if fewer than two trials finished.
+
+    Runs one child for each smaller batch, smallest first, until one does not finish.
 
     Args:
         model: A compiled model of Keras 3.
-        fit_arguments: The arguments of ``fit``, by name.
+        plan: The fit.
         batch_size: The batch size to predict for.
         quick: Estimates the bytes for a batch size, from the model alone.
         limit_bytes: Memory limit of each child.
     """
     trials: list[Trial] = []
     for size in smaller_batches(batch_size):
-        trials.append(trial(model, fit_arguments, size, limit_bytes=limit_bytes))
+        trials.append(trial(model, plan, size, limit_bytes=limit_bytes))
         if not trials[-1].finished:
             break
     measured = measured_bytes(trials)
-    in_trial = quick_of_trial(quick, fit_arguments)
-    peak = extrapolate(measured, batch_size, in_trial) if len(measured) > 1 else None
-    return Prediction(batch_size, peak, tuple(trials))
+    in_trial = quick_of_trial(quick, plan)
+    return extrapolate(measured, batch_size, in_trial) if len(measured) > 1 else None
 
 
-def quick_of_trial(quick: Quick | None, fit_arguments: Mapping[str, Any]) -> Quick | None:
+def quick_of_trial(quick: Quick | None, plan: FitPlan) -> Quick | None:
     """The quick estimate for trials instead of fits: without the copies that they lack."""
-    return quick and (lambda size: quick(size) - uncopied_in_trial(fit_arguments, size))
+    return quick and (lambda size: quick(size) - uncopied_in_trial(plan, size))
 
 
 def smaller_batches(batch_size: int) -> tuple[int, ...]:

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from .batches import LARGEST_BATCH, copied_bytes, sample_count
+from ...training.plan import LARGEST_BATCH, FitPlan, rounded_down
+from ..own_memory import free_in_pool, has_pool
 from .liveness import Simulation
 from .program import layers_of
 from .read_graph import program_of
-from .reusable import free_in_pool, has_pool
 from .trace import CannotTrace, traced_step
 
 # Fitted to the models of tests/benchmarks/prediction.py: TensorFlow 2.21, Keras 3.15, oneDNN, two cores.
@@ -27,6 +27,7 @@ _FIXED_BYTES = 23_500_000
 _RANGE = (0.78, 1.3)
 _RANGE_UNSURE = (0.72, 1.45)  # with loops, or with tensors of unknown size
 _SEEDS = (1, 2, 3)
+_DIGITS = 3  # of a batch size to name
 _FIRST_GUESS, _MOST_GUESSES = 64, 40  # of the search for the largest batch
 
 
@@ -42,7 +43,6 @@ class Estimate:
         gradients_bytes: Gradients of all weights; part of the memory of the step.
         weights_bytes: Weights that do not exist yet.
         slots_bytes: Variables of the optimizer that do not exist yet, beyond what fits into free memory of the pool.
-        activations_bytes: Everything else that a step holds in tensors.
         graph_bytes: Fixed cost of the nodes of the graph, and of the first step.
         data_bytes: Copies of the arrays given to ``fit``, and batches that wait in its pipeline.
         unknown: Layers or operations whose size is a guess.
@@ -55,7 +55,6 @@ class Estimate:
     gradients_bytes: int
     weights_bytes: int
     slots_bytes: int
-    activations_bytes: int
     graph_bytes: int
     data_bytes: int
     unknown: tuple[str, ...]
@@ -87,15 +86,15 @@ class QuickPrediction:
 
     Args:
         model: A compiled model of Keras 3. It is unchanged afterwards.
-        arguments: The arguments of ``fit``, by name.
+        plan: The fit.
 
     Raises:
         CannotTrace: With the reason.
     """
 
-    def __init__(self, model: Any, arguments: Mapping[str, Any]) -> None:
+    def __init__(self, model: Any, plan: FitPlan) -> None:
         try:
-            trace = traced_step(model, arguments)
+            trace = traced_step(model, plan)
             self._program = program_of(trace)
         except CannotTrace:
             raise
@@ -105,8 +104,8 @@ class QuickPrediction:
             ) from error
         self._gradients_bytes = trace.gradients_bytes
         self._weights_bytes = trace.new_weights_bytes
-        self._copies_bytes, _ = copied_bytes(arguments)
-        self._samples = sample_count(arguments)
+        self._copies_bytes, _ = plan.copies_bytes
+        self._samples = plan.sample_count
         self._free_bytes, self._has_pool = free_in_pool(), has_pool()
         self._workers = _worker_count()
         self._unknown = tuple(dict.fromkeys(layers_of(self._program.unknown, trace.layers)))
@@ -132,6 +131,10 @@ class QuickPrediction:
             node_count=program.node_count,
         )
 
+    def best_bytes(self, batch_size: int) -> int:
+        """The most likely need of a batch size."""
+        return self.at(batch_size).best_bytes
+
     def at(self, batch_size: int) -> Estimate:
         """The estimate for a batch size."""
         found = self.features(batch_size)
@@ -154,7 +157,6 @@ class QuickPrediction:
             gradients_bytes=gradients,
             weights_bytes=weights,
             slots_bytes=slots,
-            activations_bytes=step - weights - slots - gradients,
             graph_bytes=graph,
             data_bytes=data,
             unknown=self._unknown,
@@ -168,6 +170,13 @@ class QuickPrediction:
             limit: The largest batch size to try.
         """
         return largest_below(lambda size: self.at(size).high_bytes, available_bytes, limit)
+
+    def fitting_batch(self, available_bytes: int, sample_count: int | None) -> int | None:
+        """The largest batch that should fit, a round number or all samples; None if there is none or no limit of it."""
+        most = self.largest_batch(available_bytes, sample_count or LARGEST_BATCH)
+        if most is None or most == LARGEST_BATCH:
+            return None
+        return most if most == sample_count else rounded_down(most, _DIGITS)
 
 
 def largest_below(need: Callable[[int], int], available: int, limit: int) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jupyter_tfguard.predict.sizes import item_bytes
+from jupyter_tfguard.training.plan import item_bytes
 
 pytestmark = pytest.mark.quick
 

@@ -1,6 +1,6 @@
 """The process of a trial: trains a received model for some steps and reports its own memory.
 
-Started by ``trial_process.py`` with the descriptor of a socket and the process id of the parent. Imports TensorFlow, then forks for
+Started by ``process.py`` with the descriptor of a socket and the process id of the parent. Imports TensorFlow, then forks for
 each trial that it receives: the descriptors of the file to read, and of a pipe, to which the trial writes one JSON object per line.
 It is the only part of the package that imports TensorFlow and Keras.
 """
@@ -75,7 +75,7 @@ def _import_all() -> bool:
     import keras  # noqa: F401
     import tensorflow  # noqa: F401
 
-    import jupyter_tfguard.predict.travel  # noqa: F401
+    import jupyter_tfguard.predict.trial.travel  # noqa: F401
 
     names = [_thread_name(one) for one in os.listdir("/proc/self/task")]
     return len(names) - names.count(_FORK_SAFE) == 1
@@ -138,7 +138,7 @@ def _train(
 ) -> None:
     import keras
 
-    from jupyter_tfguard.predict.travel import load
+    from jupyter_tfguard.predict.trial.travel import load
 
     class Steps(keras.callbacks.Callback):  # type: ignore[misc]
         async_safe = True  # Keras need not wait for the results of each step
@@ -161,7 +161,7 @@ def _train(
 def _host_memory(report: Callable[..., None]) -> Callable[[], int]:
     """Report the anonymous memory in use; the result reads the highest since then."""
     from jupyter_tfguard.collectors.resident import anonymous_bytes, anonymous_peak_bytes
-    from jupyter_tfguard.predict.reusable import free_in_pool
+    from jupyter_tfguard.predict.own_memory import free_in_pool
 
     pid = os.getpid()
     highest_bytes = anonymous_peak_bytes if _reset_peak() else anonymous_bytes

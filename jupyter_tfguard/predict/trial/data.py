@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 import sys
+import weakref
 from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, NamedTuple
 
-from ..training.pipeline import input_of, steps_of
-from ..training.plan import leaves
-from .batches import batch_size
-from .sizes import item_bytes
+from ...training.pipeline import input_of, steps_of
+from ...training.plan import DATA, FitPlan, item_bytes, leaves
+from ..bound.bound import flat_layers, slots_per_weight
+from ..bound.graph import is_of_keras
 from .travel import ARRAY_LIMIT_BYTES, NUMBERS, NotSendable, RandomArray
 
-_NAMES = ("x", "y", "sample_weight")
 # Arguments of fit that change its memory and can be sent as they are.
 _PASSED = ("class_weight", "shuffle")
 # Samples that stand for a dataset; the child repeats them. More would only take memory and time from the trial.
@@ -49,26 +49,23 @@ class TrialData(NamedTuple):
     source: DataSource
 
 
-def trial_data(arguments: Mapping[str, Any], size: int, step_count: int) -> TrialData:
-    """Take data for so many steps of batch size `size` from the arguments of ``fit``, by name.
+def trial_data(plan: FitPlan, size: int, step_count: int) -> TrialData:
+    """Take data for so many steps of batch size `size` from those of a fit.
 
     Copies at most 64 MiB of each array. A few samples stand for a dataset.
 
     Raises:
         NotSendable: The data are a generator or another object that cannot be sliced.
     """
-    others = {name: arguments[name] for name in _PASSED if arguments.get(name) is not None}
-    x = arguments.get("x")
-    if hasattr(x, "element_spec"):
+    others = {name: given for name in _PASSED if (given := getattr(plan, name)) is not None}
+    if plan.is_pipeline:
         others.pop("shuffle", None)  # fit ignores it for a dataset
-        element, source = _of_dataset(x, size)
+        element, source = _of_dataset(plan, size)
         return TrialData(element, others, True, source)
     arrays = {
-        name: _mapped(
-            arguments[name], name, lambda leaf, name: _slice(leaf, name, size * step_count)
-        )
-        for name in _NAMES
-        if arguments.get(name) is not None
+        name: _mapped(given, name, lambda leaf, name: _slice(leaf, name, size * step_count))
+        for name in DATA
+        if (given := getattr(plan, name)) is not None
     }
     is_random = any(isinstance(leaf, RandomArray) for leaf in leaves(arrays))
     source = DataSource.RANDOM if is_random else DataSource.SAMPLES
@@ -88,8 +85,8 @@ def _slice(array: Any, name: str, sample_count: int) -> Any:
     return RandomArray.like(np.asarray(array[: max(1, fitting)]), sample_count)
 
 
-def _of_dataset(dataset: Any, sample_count: int) -> tuple[dict[str, Any], DataSource]:
-    element, source = dataset.element_spec, DataSource.SPEC
+def _of_dataset(plan: FitPlan, sample_count: int) -> tuple[dict[str, Any], DataSource]:
+    element, source = plan.x.element_spec, DataSource.SPEC
     one_bytes = _sample_bytes(element) or 1
     count = min(sample_count, max(1, _SAMPLES_BYTES // one_bytes))
 
@@ -97,20 +94,20 @@ def _of_dataset(dataset: Any, sample_count: int) -> tuple[dict[str, Any], DataSo
         return _from_spec(spec, name, count)
 
     convert: Callable[[Any, str], Any] = from_spec
-    if _is_cheap(dataset):
+    if _is_cheap(plan):
         convert = _to_numpy
-        element, source = next(iter(dataset.take(1))), DataSource.ELEMENT
+        element, source = next(iter(plan.x.take(1))), DataSource.ELEMENT
     parts = element if isinstance(element, tuple) else (element,)
-    pairs = zip(_NAMES, parts, strict=False)
+    pairs = zip(DATA, parts, strict=False)
     return {name: _mapped(part, name, convert) for name, part in pairs}, source
 
 
-def _is_cheap(dataset: Any) -> bool:
+def _is_cheap(plan: FitPlan) -> bool:
     """True if the first element is small, and reading it runs no code of the user and changes no random state."""
-    size, sample_bytes = batch_size({"x": dataset}), _sample_bytes(dataset.element_spec)
+    size, sample_bytes = plan.first_batch, _sample_bytes(plan.x.element_spec)
     if size is None or sample_bytes is None or size * sample_bytes > ARRAY_LIMIT_BYTES:
         return False
-    steps = list(steps_of(dataset))
+    steps = list(steps_of(plan.x))
     return all(name in _PURE for name, _ in steps) and input_of(steps[-1][1]) is None
 
 
@@ -151,3 +148,34 @@ def _mapped(value: Any, name: str, function: Callable[[Any, str], Any]) -> Any:
         items = [_mapped(item, f"{name}[{n}]", function) for n, item in enumerate(value)]
         return tuple(items) if isinstance(value, tuple) else items
     return None if value is None else function(value, name)
+
+
+def model_structure(model: Any) -> tuple[Any, ...]:
+    """What decides the memory of a model: its layers, if they are Keras' own and form a graph; else the model itself."""
+    layers = flat_layers(model)
+    outputs = [_output_shapes(layer) for layer in layers]
+    if not layers or not all(outputs) or not all(is_of_keras(type(layer)) for layer in layers):
+        return (weakref.ref(model),)
+    optimizer = getattr(model, "optimizer", None)
+    parts = tuple((_config(layer), shape) for layer, shape in zip(layers, outputs, strict=True))
+    return type(model), parts, type(optimizer), slots_per_weight(optimizer), str(model.loss)
+
+
+def data_shapes(plan: FitPlan) -> tuple[str, ...]:
+    """Shapes of one sample and dtypes of the arrays; the declared elements of a dataset."""
+    values = leaves([plan.x, plan.y, plan.sample_weight])
+    return tuple(
+        str(getattr(one, "element_spec", None) or (one.shape[1:], getattr(one, "dtype", None)))
+        for one in values
+        if hasattr(one, "element_spec") or hasattr(one, "shape")
+    )
+
+
+def _config(layer: Any) -> str:
+    values = {name: value for name, value in layer.get_config().items() if name != "name"}
+    return f"{type(layer).__name__} {values}"
+
+
+def _output_shapes(layer: Any) -> tuple[str, ...]:
+    nodes = getattr(layer, "_inbound_nodes", ())
+    return tuple(str(output.shape) for node in nodes for output in node.outputs)

@@ -26,8 +26,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import IO, Any
 
-from ..errors import TfGuardError
-from .graph import is_of_keras
+from ...errors import TfGuardError
+from ..bound.graph import is_of_keras
 
 # Larger arrays travel as shape, dtype and range, and are filled with random numbers.
 ARRAY_LIMIT_BYTES = 64 << 20

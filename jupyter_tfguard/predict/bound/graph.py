@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ..training.plan import leaves
-from .sizes import item_bytes
+from ...training.plan import item_bytes, leaves
 
 _KERAS = ("keras", "tf_keras")
 

@@ -14,12 +14,11 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
-from ..collectors.resident import anonymous_bytes
-from ..errors import SourceUnavailable
-from .reusable import uses_gpu
+from ...collectors.resident import anonymous_bytes
+from ...errors import SourceUnavailable
+from ..own_memory import uses_gpu
 
 _CHILD = Path(__file__).with_name("trial_child.py")
 _MESSAGE_BYTES = 1 << 16
@@ -29,7 +28,7 @@ _ON_GPU = {"TF_FORCE_GPU_ALLOW_GROWTH": "true", "TF_CPP_MIN_LOG_LEVEL": "0"}
 
 
 class TrialProcess:
-    """A process that starts trials. Close it, or use it in a ``with`` statement.
+    """A process that starts trials. Close it after use.
 
     Attributes:
         pid: Process id of the trial that runs; None if none does.
@@ -40,17 +39,6 @@ class TrialProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._socket: socket.socket | None = None
         self._is_ready = False
-
-    def __enter__(self) -> TrialProcess:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def prepare(self) -> None:
         """Start it, so that it imports TensorFlow meanwhile. Returns at once."""

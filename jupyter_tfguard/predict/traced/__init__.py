@@ -1,0 +1,1 @@
+"""An estimate of the memory of a fit from its traced training step."""
