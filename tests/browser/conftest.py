@@ -63,7 +63,6 @@ class Lab:
         self,
         notebook: Path | None = None,
         *,
-        dark: bool = False,
         prepare: Callable[[Page], object] = lambda page: None,
     ) -> Page:
         """A fresh page, in a window of a person's size; waits until the kernel is idle."""
@@ -77,9 +76,6 @@ class Lab:
         if notebook:
             page.wait_for_selector(".jp-StatusBar-Widget >> text=/\\| Idle/")
             time.sleep(1.5)  # a cell that is run at the first "idle" can get lost
-        if dark:
-            # Not earlier: a notebook that opens while the theme changes may not get the focus; the status bar then stays empty.
-            theme(page, dark=True)
         return page
 
 
@@ -145,10 +141,21 @@ def hide(page: Page, *, hidden: bool) -> None:
     )
 
 
-def picture(page: Page, name: str) -> None:
-    """Keep a screenshot, to be looked at."""
-    SCREENSHOTS.mkdir(exist_ok=True)
-    page.screenshot(path=SCREENSHOTS / f"{name}.png")
+def picture(page: Page, name: str, settled_ms: int = 0) -> None:
+    """A screenshot for a person, once the page has settled: only where ``KEEP_PICTURES`` is set, because it takes time."""
+    if "KEEP_PICTURES" in os.environ:
+        page.wait_for_timeout(settled_ms)
+        SCREENSHOTS.mkdir(exist_ok=True)
+        page.screenshot(path=SCREENSHOTS / f"{name}.png")
+
+
+def pictures(page: Page, name: str) -> None:
+    """The same in both themes, once the values have moved on."""
+    if "KEEP_PICTURES" in os.environ:
+        for dark in (False, True):
+            theme(page, dark=dark)
+            picture(page, f"{name}-{'dark' if dark else 'light'}", 1500)
+        theme(page, dark=False)
 
 
 @contextlib.contextmanager

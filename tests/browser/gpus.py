@@ -8,13 +8,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.browser.conftest import Lab, lab_server, picture, theme
+from tests.browser.conftest import Lab, lab_server
 from tests.rigs.nvml.library import environ
 from tests.rigs.nvml.scenario import Scenario
 from tests.rigs.waiting import wait_until
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser
 
     from jupyter_tfguard.demo.server import DemoServer
 
@@ -89,14 +89,3 @@ def _pid(server: DemoServer, kernel_id: str) -> int:
     pid = server.kernel_pid(kernel_id)
     assert pid is not None, f"the watcher does not know kernel {kernel_id}"
     return pid
-
-
-def pictures(page: Page, name: str) -> None:
-    """In both themes, once the values have moved on; high enough for the whole panel."""
-    page.set_viewport_size({"width": 1440, "height": 1250})
-    page.wait_for_timeout(1500)
-    picture(page, f"gpu-{name}-light")
-    theme(page, dark=True)
-    page.wait_for_timeout(1500)
-    picture(page, f"gpu-{name}-dark")
-    theme(page, dark=False)

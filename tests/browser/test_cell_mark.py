@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.browser.conftest import picture, run, theme
+from tests.browser.conftest import pictures, run
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -43,20 +43,18 @@ def saved(page: Page) -> None:
     page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("end", ["report", "run"])
 def test_the_mark_survives_a_reload_and_goes_with_the_report_or_the_next_run(
-    lab: Lab, dark: bool
+    lab: Lab, end: str
 ) -> None:
-    name = "dark" if dark else "light"
-    path = lab.notebook(f"mark-{name}", "x = 1", DIES_ONCE.format(name=name), "y = 2")
-    page = lab.open(path, dark=dark)
+    path = lab.notebook(f"mark-{end}", "x = 1", DIES_ONCE.format(name=end), "y = 2")
+    page = lab.open(path)
     mark = run_and_die(page)
     assert "The kernel died here, today" in mark.inner_text()
     assert "Killed" in mark.inner_text()
     cell = page.locator(".jp-Cell", has=mark)
     assert "os.kill" in cell.inner_text()
-    page.wait_for_timeout(800)
-    picture(page, f"cell-mark-{name}")
+    pictures(page, "cell-mark")
     saved(page)
     text = path.read_text()
     assert "died here" not in text
@@ -66,7 +64,7 @@ def test_the_mark_survives_a_reload_and_goes_with_the_report_or_the_next_run(
     page.reload()
     mark.wait_for()
     assert mark.count() == 1
-    if dark:
+    if end == "report":
         mark.get_by_role("button", name="Show why").click()
         page.locator(".jp-TfGuard-Report").wait_for()
     else:
@@ -74,8 +72,6 @@ def test_the_mark_survives_a_reload_and_goes_with_the_report_or_the_next_run(
         run(page, "notebook:run-cell")
         page.locator(".jp-OutputArea-output", has_text="ran to the end").wait_for()
     mark.wait_for(state="detached")
-    if dark:
-        theme(page, dark=False)
 
 
 def test_the_mark_comes_back_into_view_in_a_long_notebook(lab: Lab) -> None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-import pytest
-
-from tests.browser.conftest import command, picture, run, theme
+from tests.browser.conftest import command, picture, pictures, run
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -24,31 +22,23 @@ def dialog_of(page: Page) -> str:
     return ".jp-Dialog"
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_kill_9_is_explained_in_the_dialog_and_the_report_opens_from_it(
-    lab: Lab, dark: bool
-) -> None:
-    name = "dark" if dark else "light"
-    page = lab.open(lab.notebook(f"killed-{name}", KILL), dark=dark)
+def test_kill_9_is_explained_in_the_dialog_and_the_report_opens_from_it(lab: Lab) -> None:
+    page = lab.open(lab.notebook("killed", KILL))
     run(page)
     dialog = page.locator(dialog_of(page))
     line = dialog.locator(".jp-TfGuard-Cause")
     line.get_by_text("killed with SIGKILL").wait_for()
     text = dialog.inner_text().lower()
     assert "out of memory" not in text
-    page.wait_for_timeout(500)
-    picture(page, f"dialog-{name}")
+    pictures(page, "dialog")
     assert page.locator(".Toastify__toast", has_text="died").count() == 0
     dialog.get_by_role("button", name="Show why").click()
     report = page.locator(".jp-TfGuard-Report")
     report.wait_for()
     assert "killed with SIGKILL" in report.inner_text()
-    assert f"killed-{name}.ipynb" in report.inner_text()
+    assert "killed.ipynb" in report.inner_text()
     assert "How we know".lower() in report.inner_text().lower()
-    page.wait_for_timeout(800)
-    picture(page, f"report-kill-{name}")
-    if dark:
-        theme(page, dark=False)
+    pictures(page, "report-kill")
 
 
 def test_the_notification_opens_the_report_and_the_list_keeps_it(lab: Lab) -> None:
@@ -65,8 +55,7 @@ def test_the_notification_opens_the_report_and_the_list_keeps_it(lab: Lab) -> No
     toast = page.locator(".Toastify__toast", has_text="egmentation fault")
     toast.wait_for()
     assert "segfault.ipynb" in toast.inner_text()
-    page.wait_for_timeout(800)
-    picture(page, "notification")
+    picture(page, "notification", 800)
     toast.get_by_role("button", name="Show why").click()
     report = page.locator(".jp-TfGuard-Report")
     report.wait_for()

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.browser.conftest import command, run
-from tests.browser.gpus import cuda_pid_behind, pictures, run_beside
+from tests.browser.conftest import command, pictures, run
+from tests.browser.gpus import cuda_pid_behind, run_beside
 from tests.rigs.nvml.scenario import GIB, MIB, holding, one_gpu
 
 if TYPE_CHECKING:
@@ -71,7 +71,8 @@ def test_a_card_that_two_notebooks_share_tells_who_holds_what(start: Start) -> N
     assert "What to change: " in text
     assert "GPU 5.0 GiB" in text  # beside other.ipynb among the other kernels
     assert "[1] import ctypes" in text
-    pictures(page, "one")
+    page.set_viewport_size({"width": 1440, "height": 1250})  # the whole panel
+    pictures(page, "gpu-one")
     panel.locator(".jp-TfGuard-OutOfMemory button").click()
     panel.locator(".jp-TfGuard-OutOfMemory").wait_for(state="detached")
     panel.get_by_role("button", name="held by other.ipynb").click()

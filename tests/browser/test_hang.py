@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.browser.conftest import command, picture, run, theme
+from tests.browser.conftest import command, pictures, run
 
 if TYPE_CHECKING:
     from tests.browser.conftest import Lab
@@ -43,20 +43,14 @@ def test_the_panel_tells_of_a_standstill_and_a_restart_leaves_a_report(lab: Lab)
     text = notice.inner_text()
     assert "No progress for" in text
     assert "Its main thread is waiting for a lock, without a timeout." in text
-    picture(page, "panel-hang-light")
-    theme(page, dark=True)
-    page.wait_for_timeout(1500)
-    picture(page, "panel-hang-dark")
+    pictures(page, "panel-hang")
     notice.locator("button").click()
     stacks = page.locator(".jp-TfGuard-Stacks")
     stacks.wait_for()
     shown = stacks.inner_text()
     assert "in forwards" in shown
     assert "in backwards" in shown
-    picture(page, "stacks-dark")
-    theme(page, dark=False)
-    page.wait_for_timeout(1500)
-    picture(page, "stacks-light")
+    pictures(page, "stacks")
     page.locator(".jp-Dialog .jp-mod-reject").click()
     command(page, "kernelmenu:restart")
     page.locator(".jp-Dialog .jp-mod-accept").click()
@@ -69,8 +63,4 @@ def test_the_panel_tells_of_a_standstill_and_a_restart_leaves_a_report(lab: Lab)
     assert "The kernel hung" in said
     assert "until you stopped it" in said
     assert "in forwards" in said
-    picture(page, "report-hang-light")
-    theme(page, dark=True)
-    page.wait_for_timeout(1500)
-    picture(page, "report-hang-dark")
-    theme(page, dark=False)
+    pictures(page, "report-hang")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from jupyter_tfguard.demo.limits import LimitedGroup, SystemdScope
-from tests.browser.conftest import command, picture, run, theme
+from tests.browser.conftest import command, pictures, run
 from tests.browser.gpus import pid_behind
 from tests.crash.conftest import needed_limit
 
@@ -44,15 +44,6 @@ def _run_cell(page: Page, number: int) -> None:
     run(page, "notebook:run-cell")
 
 
-def _pictures(page: Page, name: str) -> None:
-    """In both themes, once the values have moved on."""
-    for dark in (False, True):
-        theme(page, dark=dark)
-        page.wait_for_timeout(1500)
-        picture(page, f"{name}-{'dark' if dark else 'light'}")
-    theme(page, dark=False)
-
-
 def test_a_stopped_cell_is_shown_until_it_is_dismissed(
     lab: Lab, limit: LimitedGroup | SystemdScope
 ) -> None:
@@ -69,7 +60,7 @@ def test_a_stopped_cell_is_shown_until_it_is_dismissed(
     _run_cell(page, 1)
     for place in (panel, widget):
         place.get_by_text("Memory is nearly full. tfguard stops the cell").wait_for()
-    _pictures(page, "near-stop")
+    pictures(page, "near-stop")
     _run_cell(page, 2)
     notice = panel.locator(".jp-TfGuard-OutOfMemory")
     notice.wait_for()
@@ -78,7 +69,7 @@ def test_a_stopped_cell_is_shown_until_it_is_dismissed(
     assert "Stopped this cell before the system would have ended the kernel: " in text
     assert "%tfguard pause" in text
     page.locator(".jp-OutputArea", has_text="HostMemoryLimitReached").wait_for()
-    _pictures(page, "stopped")
+    pictures(page, "stopped")
     notice.get_by_role("button", name="Dismiss").click()
     notice.wait_for(state="detached")
     _run_cell(page, 3)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from jupyter_tfguard.demo.limits import LimitedGroup, SystemdScope
-from tests.browser.conftest import command, picture, run, theme
+from tests.browser.conftest import command, picture, pictures, run
 from tests.browser.gpus import pid_behind
 from tests.crash.conftest import needed_limit
 
@@ -43,8 +43,7 @@ def test_the_limit_ahead_is_told_once_and_taken_back(
     toast.wait_for()  # with the panel closed
     assert "the container limit of 1.5 GiB." in toast.inner_text()
     assert page.locator(".jp-TfGuard-Panel:visible").count() == 0
-    page.wait_for_timeout(1000)  # it slides in
-    picture(page, "near-limit-notification")
+    picture(page, "near-limit-notification", 1000)  # it slides in
     assert re.search(r"▲ .* of 1\.5 GiB · limit in \d+ (s|min)", status.inner_text())
     toast.get_by_role("button", name="Show memory").click()
     notice = page.locator(".jp-TfGuard-Panel .jp-TfGuard-LimitNotice")
@@ -54,12 +53,7 @@ def test_the_limit_ahead_is_told_once_and_taken_back(
     memory = page.locator(".jp-TfGuard-HostMemory").inner_text()
     assert "of 1.5 GiB\n" in memory
     assert "container limit · " in memory
-    page.wait_for_timeout(1500)
-    picture(page, "panel-near-limit-light")
-    theme(page, dark=True)
-    page.wait_for_timeout(1500)
-    picture(page, "panel-near-limit-dark")
-    theme(page, dark=False)
+    pictures(page, "panel-near-limit")
     command(page, "notebook:interrupt-kernel")
     page.wait_for_timeout(1000)
     page.locator(".jp-Notebook .jp-Cell").nth(2).click()

@@ -78,8 +78,7 @@ def test_the_panel_opens_at_the_right_and_moves_while_a_cell_runs(
     page.wait_for_function(
         "parseFloat(document.querySelector('.jp-TfGuard-resident').textContent.slice(9)) > 150"
     )
-    page.wait_for_timeout(3000)
-    picture(page, "notebook7-panel")
+    picture(page, "notebook7-panel", 3000)
     assert page.locator(".jp-TfGuard-StatusItem").count() == 0
     assert detail(sent[-1]) == "panel"
 
@@ -92,8 +91,7 @@ def test_a_death_opens_its_report_as_a_page_of_the_server(
     run(page)
     dialog = page.locator(".jp-Dialog", has_text="appears to have died")
     dialog.locator(".jp-TfGuard-Cause").get_by_text("killed with SIGKILL").wait_for()
-    page.wait_for_timeout(500)
-    picture(page, "notebook7-dialog")
+    picture(page, "notebook7-dialog", 500)
     with page.context.expect_page() as opened:
         dialog.get_by_role("button", name="Show why").click()
     report = opened.value

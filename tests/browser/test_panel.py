@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tests.browser.conftest import command, picture, run, theme
+from tests.browser.conftest import command, picture, pictures, run
 from tests.browser.faked import FakedStream
 from tests.rigs.waiting import wait_until
 
@@ -47,12 +47,7 @@ def test_the_panel_is_live_during_fit_in_light_and_dark(lab: Lab) -> None:
     assert re.search(r"\d(\.\d+)? [MG]iB", text)
     assert "No NVIDIA GPU" in text or "GPU 0" in text
     assert "guarding" in text
-    page.wait_for_timeout(6000)
-    picture(page, "panel-fit-light")
-    theme(page, dark=True)
-    page.wait_for_timeout(1500)
-    picture(page, "panel-fit-dark")
-    theme(page, dark=False)
+    pictures(page, "panel-fit")
 
 
 def test_every_section_stays_when_the_kernel_is_older_than_the_chart(lab: Lab) -> None:

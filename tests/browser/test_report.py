@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser.conftest import Lab, command, patient, picture, run, theme
+from tests.browser.conftest import Lab, command, patient, picture, pictures, run
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
@@ -100,15 +100,10 @@ def test_a_fit_that_dies_has_its_events_and_the_way_to_go_on(page: Page, report_
     assert "run-5.keras" in left or "run-6.keras" in left
     assert "initial_epoch=" in left
     assert "epochs=20" in left
-    picture(page, "report-fit-light")
+    pictures(page, "report-fit")
     report.locator(".jp-TfGuard-Evidence").evaluate("e => e.scrollIntoView()")
-    page.wait_for_timeout(300)
-    picture(page, "report-evidence-light")
-    theme(page, dark=True)
+    picture(page, "report-evidence", 300)
     page.locator(".jp-TfGuard-ReportView").evaluate("e => e.scrollTo(0, 0)")
-    page.wait_for_timeout(800)
-    picture(page, "report-fit-dark")
-    theme(page, dark=False)
 
 
 def test_dragging_looks_closer_and_a_button_shows_all_again(page: Page) -> None:
@@ -161,9 +156,7 @@ def test_the_export_is_shown_before_it_is_saved_and_the_file_opens(
     key = "q9Xt2LbV7cRm4KwZp1Ns"
     flagged = dialog.get_by_role("region", name="May be a secret or a name")
     flagged.get_by_text(key).wait_for()
-    for scheme in ("dark", "light"):
-        theme(page, dark=scheme == "dark")
-        picture(page, f"export-flagged-{scheme}")
+    pictures(page, "export-flagged")
     dialog.get_by_text("report.md").click()
     dialog.locator("pre", has_text="```text").wait_for()
     dialog.locator("details[open] mark", has_text=key).first.scroll_into_view_if_needed()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from jupyter_tfguard.kernel.widget import STATIC
-from tests.browser.conftest import Lab, command, lab_server, patient, picture, run, theme
+from tests.browser.conftest import Lab, command, lab_server, patient, picture, pictures, run
 from tests.browser.test_panel import FIT
 
 if TYPE_CHECKING:
@@ -117,8 +117,7 @@ def test_a_page_without_jupyter_shows_it_in_its_own_colours(
         "state => tell({ type: 'state', state: { ...state, time: Date.now() / 1000 } })",
         SAMPLE["state"],
     )
-    page.wait_for_timeout(300)
-    picture(page, f"widget-bare-{request.node.callspec.id}")
+    picture(page, f"widget-bare-{request.node.callspec.id}", 300)
 
 
 def test_nothing_of_vscodes_white_frame_is_left_around_it(bare: Any) -> None:
@@ -165,11 +164,7 @@ def test_it_moves_while_a_fit_runs_and_shows_the_last_state_afterwards(without_p
     page = without_panel.open(without_panel.notebook("train", f"%tfguard panel\n{FIT}"))
     assert "tfguard:open-panel" not in page.evaluate("window.jupyterapp.commands.listCommands()")
     run_fit(page)
-    page.wait_for_timeout(2000)
-    picture(page, "widget-lab-light")
-    theme(page, dark=True)
-    page.wait_for_timeout(1500)
-    picture(page, "widget-lab-dark")
+    pictures(page, "widget-lab")
     assert page.locator(".jp-InputPrompt", has_text="[*]").count() == 1
     command(page, "notebook:interrupt-kernel")
     page.locator(WIDGET).get_by_text("guarding, idle").wait_for()
