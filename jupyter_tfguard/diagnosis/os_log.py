@@ -61,6 +61,8 @@ _XID = re.compile(
     r"(?:NVRM: |^)Xid \((?:PCI:)?(?P<place>[0-9a-fA-F:.]{4,20})[^)]{0,40}\): (?P<number>\d{1,4})\b,?"
     r"(?: pid='?(?P<pid>\d{1,10}|<[a-z ]{1,20}>)'?,?)?(?: name=(?P<name>[^,]{0,64}),?)?"
 )
+# NVRM: Xid (PCI:0000:dc:00): 45, pid=41, name=python3, Ch 00000001 caused by previous Xid 149
+_PREVIOUS = re.compile(r"caused by previous Xid (\d{1,4})\b")
 _BUS = re.compile(
     r"NVRM: GPU (?:at )?(?:PCI:)?(?P<place>[0-9a-fA-F:.]{4,20}): GPU has fallen off the bus"
 )
@@ -223,7 +225,9 @@ def xids(lines: Iterable[str]) -> list[Xid]:
         if hit := _XID.search(line):
             pid = int(hit["pid"]) if hit["pid"] and hit["pid"].isdigit() else None
             name = hit["name"] or ""
-            xid = Xid(int(hit["number"]), hit["place"], pid, "" if "<" in name else name, line)
+            first = _PREVIOUS.search(line)
+            number = int(first[1] if first else hit["number"])
+            xid = Xid(number, hit["place"], pid, "" if "<" in name else name, line)
         elif bus := _BUS.search(line):
             place = bus["place"].removesuffix(".0")
             if any(old.number == _FALLEN_OFF and old.place == place for old in found.values()):

@@ -15,7 +15,7 @@ PROGRESS = re.compile(
     r"|\b\d{1,9}/(?:\d{1,9}|unknown) ?\[[=>.#-]"
     r"|\b\d{1,3}%\|"
     r"|\b\d+(?:\.\d+)?(?:s|ms|us)/(?:step|sample|epoch|it)\b|\b\d+(?:\.\d+)?(?:it/s|s/it)\b"
-    r"|\b(?:loss|accuracy|acc|mae|mse|auc|f1|precision|recall|reward|return|score)\b\s?[:=]\s?\[?-?\d"
+    r"|\b(?:loss|accuracy|acc|mae|mse|auc|f1|precision|recall|reward|return|score)\b'?\s?[:=]\s?\[?-?\d"
     r"|\b(?:global )?step:? ?\d{1,12}\b"
     r"|\b(?:finished with exit code|exited with (?:code|status)|exit code:|COMPLETED \(exit code)\s{1,8}0(?![\dx])\b|\bCOMPLETED\s{1,20}0:0\b)",
     re.IGNORECASE,
@@ -26,7 +26,7 @@ DONE = re.compile(
     r"|(?:models?|checkpoint|weights|predictions|results?|files?|output|report|table) (?:(?:is|are|was|were) )?(?:saved|written|stored)\b"
     r"|training (?:complete|completed|finished|done)|\b(?:early stopping|stopping (?:the )?training)\b|completed successfully|successfully completed|done[.!]?$"
     r"|finished(?!(?:At)?[\"']?:\s{1,20}[\"']?(?:[A-Z][a-z]{2}, \d|\d{4}-\d\d-\d\d))"
-    r"|elapsed|tests? passed|\d{1,6} passed\b|predict(?:ion|ed)s?\b\s?[:=])",
+    r"|elapsed|train_runtime': \d|tests? passed|\d{1,6} passed\b|predict(?:ion|ed)s?\b\s?[:=])",
     re.IGNORECASE,
 )
 # The rest of a warning that a library prints over several lines: advice in whole sentences, a list of folders. It is no output
@@ -59,6 +59,8 @@ _EXIT_0 = re.compile(r"(?i)\b(?:code|status|code:)\s{1,8}0(?![\dx])\b|\bCOMPLETE
 _ON_THE_WAY = re.compile(
     r"(?i)\bsaving\b|\bsaved (?:the |a )?checkpoints?\b|\bcheckpoints? (?:is |was |were )?(?:saved|written)\b|\bimproved\b|\binit"
 )
+# {'loss': 0.31, 'global_step': 900} of an estimator, {'train_runtime': 81.2, ...} of a trainer: the result of a whole run
+_RESULTS = re.compile(r"\{(?=[^{}]{0,400}'(?:global_step|train_runtime)': \d)[^{}]{0,400}\}")
 # Epoch 10/10
 _LAST_EPOCH = re.compile(r"(?i)\bepoch:? ?\[?(\d{1,7})/\1(?!\d)")
 _EPOCH = re.compile(r"(?i)\bepoch:? ?\[?(\d{1,7})\b")
@@ -132,6 +134,8 @@ def shows_end(line: LogLine) -> bool:
     """True for a line with progress that is also an orderly end: a saved result, exit code 0, the last step of an epoch."""
     text = line.message[:1000]
     if _EXIT_0.search(text) is not None:
+        return True
+    if _RESULTS.search(text) is not None:
         return True
     if DONE.search(text) is not None and _ON_THE_WAY.search(text) is None:
         return True

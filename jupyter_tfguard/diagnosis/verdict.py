@@ -47,7 +47,7 @@ _ABOUT_GPU = re.compile(
     r"(?i)cuda|cudnn|cublas|gpu|nvidia|nccl|ptx|driver|device|dlopen|\.so\b|\.dll\b|symbol|library"
 )
 # Words about SIGKILL that need not be about this program.
-_LOOSE_KILLS = ("killed-in-a-sentence", "killed-over-a-bar")
+_LOOSE_KILLS = ("killed-in-a-sentence", "killed-in-small-letters", "killed-over-a-bar")
 # Harmless lines about these say something about the run; others are written by every start.
 _WHILE_RUNNING = ("cpu_alloc_failure", "fork_or_thread_deadlock", "gpu_oom")
 _SIGNALS_OF_A_CRASH = ("SIGABRT", "SIGSEGV", "SIGBUS", "SIGILL", "SIGTRAP")
@@ -181,7 +181,8 @@ def _of_failure(story: Story, status: ExitStatus | None) -> TextVerdict:
 def _may_explain(hint: Sign, story: Story, end: Sign | None) -> bool:
     """True if a warning can be the reason of the failure: an import, or anything that is not an exception about another thing."""
     if hint.cause == "abi_mismatch":
-        return story.failed_import or (end is None and story.lists_numpy_stack)
+        about_numpy = end is not None and "umpy" in end.line.text
+        return story.failed_import or about_numpy or (end is None and story.lists_numpy_stack)
     if (
         hint.cause == "cuda_library_missing"
         and end is not None

@@ -17,6 +17,10 @@ def best_of(text: str) -> Finding:
 
 KINDS = {
     "gpu_oom": [
+        'it ends with torch.OutOfMemoryError',
+        'still OOM on GPU with batch 1',
+        '[ERROR] GPU memory exhausted',
+        'the job died: CUDA OOM',
         "THCudaCheck FAIL file=/build/aten/src/THC/THCGeneral.cpp line=311 error=2 : out of memory",
         "torch.OutOfMemoryError: Allocation on device",
         "ValueError: To serve at least one request with the model's max seq len (8192), (3.10 GiB KV cache is needed, which is larger than the available KV cache memory (1.74 GiB). Try increasing `gpu_memory_utilization` or decreasing `max_model_len` when initializing the engine.",
@@ -39,6 +43,8 @@ KINDS = {
         "RuntimeError: CUDA out of memory. Tried to allocate 18.00 MiB (GPU 0; 31.73 GiB total capacity; 1.02 GiB already allocated; 9.12 MiB free; 1.10 GiB reserved in total by PyTorch)",
     ],
     "cuda_illegal_access": [
+        'CUDA Exception: Warp Illegal Address',
+        'RuntimeError: CUDA error: hardware stack error',
         "numba.cuda.cudadrv.driver.CudaAPIError: [700] Call to cuMemcpyDtoH results in UNKNOWN_CUDA_ERROR",
         "RuntimeError: cuDNN error: CUDNN_STATUS_MAPPING_ERROR",
         "RuntimeError: Native API failed. Native API returns: 20 (UR_RESULT_ERROR_DEVICE_LOST)",
@@ -48,7 +54,8 @@ KINDS = {
         "CUDA error at reduce.cu:91 code=77(<unknown>) \"sync\"",
         "CUDA error at reduce.cu:91 code=700(cudaErrorIllegalAddress) \"cudaDeviceSynchronize()\"",
     ],
-    "gpu_hardware_xid": ["NVRM: GPU 0000:5e:00.0: RmInitAdapter failed! (0x25:0x40:1299)"],
+    "gpu_hardware_xid": [
+        'kernel: NVRM: Xid (PCI:0000:5e:00): 45, pid=811, name=python3, Ch 00000003 caused by previous Xid 149',"NVRM: GPU 0000:5e:00.0: RmInitAdapter failed! (0x25:0x40:1299)"],
     "cuda_driver_mismatch": [
         "RuntimeError: Unexpected error from cudaGetDeviceCount(). Error 802: system not yet initialized",
         "RuntimeError: CUDA unknown error - this may be due to an incorrectly set up environment, e.g. changing env variable CUDA_VISIBLE_DEVICES after program start.",
@@ -89,13 +96,17 @@ KINDS = {
         "Error: C stack usage  7970000 is too close to the limit",
         "thread 'main' has overflowed its stack",
     ],
-    "segfault_native": ["Terminated due to signal: SEGMENTATION FAULT (11)"],
+    "segfault_native": [
+        '进程已结束，退出代码 139',"Terminated due to signal: SEGMENTATION FAULT (11)"],
     "tf_check_failed": ["qemu: uncaught target signal 6 (Aborted) - core dumped"],
     "bus_error_shm": [
         "RuntimeError: unable to open shared memory object </torch_612_3311> in read-write mode",
         "RuntimeError: unable to mmap 96 bytes from file </torch_612_3311>: Cannot allocate memory (12)",
     ],
     "abi_mismatch": [
+        'RuntimeError: Numpy is not available',
+        'A module that was compiled using NumPy 1.x cannot be run in\nNumPy 2.3.1 as it may crash.\nRuntimeError: Could not infer dtype of numpy.float32',
+        'ValueError: module functions cannot set METH_CLASS or METH_STATIC',
         "RuntimeError: module was compiled against NumPy C-API version 0x11 but the running NumPy has C-API version 0x10.",
         "RuntimeError: Detected that PyTorch and torchvision were compiled with different CUDA major versions.",
         "RuntimeError: operator torchvision::nms does not exist",
@@ -111,14 +122,24 @@ KINDS = {
         "thread 'main' panicked at pool.rs:9: ThreadPoolBuildError { kind: IOError(Os { code: 11, kind: WouldBlock }) }",
     ],
     "disk_full": [
+        'cp: write error: Disk full',
+        'OSError: Not enough free disk space to unpack the set',
+        'OSError: [WinError 112] 磁盘空间不足。',
         "OSError: Unable to flush file's cached metadata (file write failed: errno = 28)",
         "SafetensorError: Error while serializing: IoError(Os { code: 28, kind: StorageFull, message: \"No space left on device (os error 28)\" })",
     ],
-    "cgroup_oom": ["AlgorithmError: Process killed due to out of memory, exit code: 137"],
+    "cgroup_oom": [
+        'your server was killed because it used too much memory',
+        'job killed: exceeded memory limit',
+        'the run was killed by OOM killer',"AlgorithmError: Process killed due to out of memory, exit code: 137"],
     "memory_daemon": [
         "Feb 03 10:11:12 lab systemd-oomd[611]: Killed /user.slice/user-1000.slice/user@1000.service/app.slice/lab.scope"
     ],
     "terminated_by_user_or_manager": [
+        '   JobState=TIMEOUT Reason=TimeLimit Dependency=(null)',
+        '   JobState=CANCELLED Reason=None',
+        '   JobState=PREEMPTED Reason=None',
+        '[I 10:11:12.123 LabApp] Interrupted...',
         "MaxRuntimeExceeded - Training job runtime exceeded MaxRuntimeInSeconds provided",
         "Run cancelled by user",
         "Your cluster was terminated. Reason: Inactivity",
@@ -126,16 +147,24 @@ KINDS = {
         "10:11:12 INFO Detected interrupt. Gracefully shutting down...",
     ],
     "sigkill_unattributed": [
+        '进程已结束，退出代码为 137',
+        'killed',
+        "it only prints 'Killed'",
+        '训练到第九轮程序killed',
+        'subprocess exited with code -9',
         "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   EXIT CODE: 9",
         "Container from a bad node: container_12 on host: n7. Exit status: 137.",
     ],
     "kernel_start_failed": [
+        'Error: Jupyter cannot be started. Select an interpreter.',
         "Running cells with 'lab (Python 3.12)' requires the ipykernel package.",
         "The kernel failed to start due to the missing module 'zmq'.",
         "Timeout waiting for kernel_info reply from 77aa",
         "[E] Kernel error: FileNotFoundError: [WinError 2] The system cannot find the file specified",
     ],
     "cpu_alloc_failure": [
+        'OSError: [WinError 1455] 页面文件太小，无法完成操作。',
+        '分頁檔太小，無法完成操作。',
         "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory",
         "forrtl: severe (41): insufficient virtual memory",
         "pandas.errors.ParserError: Error tokenizing data. C error: out of memory",
@@ -143,6 +172,8 @@ KINDS = {
         "RuntimeError: [enforce fail at alloc_cpu.cpp:118] posix_memalign(&data, gAlignment, nbytes) == 0. 12 vs 0",
     ],
     "no_crash": [
+        "INFO:tensorflow:Finished evaluation at 2026-02-03-10:11:12\n{'loss': 0.0031, 'global_step': 900}",
+        "{'loss': 0.51, 'epoch': 2.9}\n{'train_runtime': 81.2, 'train_loss': 0.3, 'epoch': 3.0}",
         "An NVIDIA GPU may be present on this machine, but a CUDA-enabled jaxlib is not installed. Falling back to cpu.",
         "UserWarning: This DataLoader will create 12 worker processes in total. Our suggested max number of worker in current system is 4",
         "huggingface/tokenizers: The current process just got forked, after parallelism has already been used. Disabling parallelism to avoid deadlocks...",
@@ -153,6 +184,13 @@ KINDS = {
         "epoch 8 | loss 0.4\nStopping training session because the loss is NaN",
     ],
     "unknown": [
+        "{'loss': 0.51, 'learning_rate': 1e-05, 'epoch': 0.3}",
+        'except torch.cuda.OutOfMemoryError as error:',
+        'the cell was killed by me and just lost',
+        'could we run out of VRAM?',
+        'n7:611:611 [0] NCCL INFO NET/Plugin : Plugin load (libnccl-net.so) returned 2 : libnccl-net.so: cannot open shared object file: No such file or directory',
+        '   JobState=COMPLETED Reason=None',
+        '[I] 90 % used, no disk full yet',
         # What is named here is not what failed.
         "frame #3: watchdog() + 0x10c (0x7f3b in /opt/lab/libtorch_cuda.so)\nfile list not found",
         "RuntimeError: CUDA error at layer 7, code=701 of 900",
