@@ -30,7 +30,7 @@ _NO_QUOTA_BYTES = 1 << 62
 _UNKNOWN_BYTES = 2**63 - 1  # INT64_MAX
 # Entry of NumPy's table of C functions; the same in NumPy 1.22 and later.
 _DEFAULT_HANDLER_INDEX = 306
-# Tested by tests/rigs/gate_versions.py. Other versions may have the same symbols but allocate differently.
+# Tested by tests/soak/gate_versions.py. Other versions may have the same symbols but allocate differently.
 _TESTED_TENSORFLOW = {("2", str(minor)) for minor in range(15, 22)}
 _NOT_IMPORTED = ""
 # Code in these is not the user's.

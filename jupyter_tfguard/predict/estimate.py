@@ -25,10 +25,10 @@ from .traced.trace import CannotTrace, first_line
 from .trial.extrapolate import predict
 from .trial.trial import LIMIT_FRACTION, Trial, need_here, trial
 
-# Two runs of the same fit differ; a trial is rather too high than too low (tests/benchmarks/RESULTS.md).
+# Two runs of the same fit differ; a trial is rather too high than too low (tests/bench/RESULTS.md).
 _MEASURED_RANGE = (0.85, 1.1)
 _EXTRAPOLATED_RANGE = (0.8, 1.25)
-# On a GPU, in 5 of 6 fits on an H100 within 9 %; the sixth needed 1.32 times as much (tests/benchmarks/RESULTS.md).
+# On a GPU, in 5 of 6 fits on an H100 within 9 %; the sixth needed 1.32 times as much (tests/bench/RESULTS.md).
 _MEASURED_ON_GPU_RANGE = (0.9, 1.35)
 # Where Keras checks that data match a model.
 _CHECKS = tuple(

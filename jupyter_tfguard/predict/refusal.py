@@ -26,7 +26,7 @@ _CALLS_LIMIT = 300
 
 
 # A refusal needs no safety factor: the bound adds up what must be in memory at the same time. In
-# tests/benchmarks/bound.py it was at most 0.84 of the memory that the fit actually used; with one thread, without
+# tests/bench/bound.py it was at most 0.84 of the memory that the fit actually used; with one thread, without
 # oneDNN or with TensorFlow 2.15 at most 0.89.
 @dataclass(frozen=True, slots=True)
 class Refusal:

@@ -21,7 +21,7 @@ from tests.rigs.waiting import DEADLINE_SECONDS
 
 ROOT = Path(__file__).parents[2]
 ET_EXEC = 2  # in the header of an ELF file: not position-independent
-PYTHON = sys.executable  # tests/rigs/gate_versions.py sets others
+PYTHON = sys.executable  # tests/soak/gate_versions.py sets others
 try:
     NativeGuard.load()
 except SourceUnavailable as absent:

@@ -366,7 +366,7 @@ def test_the_batch_of_every_form_of_a_pipeline_is_known(keras_kernel: GuardedKer
         keras_kernel,
         f"""
         import sys; sys.path.insert(0, {str(Path(__file__).parents[2])!r})
-        from tests.benchmarks.pipelines import FORMS, PREPARE
+        from tests.bench.pipelines import FORMS, PREPARE
         from jupyter_tfguard.training.plan import FitPlan
         names = {{"SERVER": tf.data.experimental.service.DispatchServer()}}
         exec(PREPARE, names)

@@ -23,7 +23,7 @@ PHASES = ("start", "header", "record", "rotate", "close")
 
 @pytest.mark.skipif(sys.platform != "linux", reason="kills by timer_create(2)")
 def test_kills_lose_nothing() -> None:
-    command = [sys.executable, "tests/benchmarks/kill_loop.py"]
+    command = [sys.executable, "tests/bench/kill_loop.py"]
     command += ["--count", "100", "--seed", "1", "--jobs", "2", "--json"]
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False

@@ -11,7 +11,7 @@ import pytest
 from jupyter_tfguard.redact import clean
 from jupyter_tfguard.report.anonymous import Anonymous, Identity
 from jupyter_tfguard.report.suspicious import suspicious
-from tests.benchmarks.redaction import (
+from tests.bench.redaction import (
     ANN,
     HARMLESS,
     LEAST_RECALL,

@@ -1,6 +1,6 @@
 """Where the batch of a run is set, and how it is changed there; the data are made up here.
 
-The forms of tf.data pipelines are in tests/benchmarks/pipelines.py, and tried in tests/predict/test_estimate.py.
+The forms of tf.data pipelines are in tests/bench/pipelines.py, and tried in tests/predict/test_estimate.py.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from .graph import is_of_keras
 # Variables per weight that an optimizer adds, with default options.
 _SLOTS = {"adam": 2, "adamw": 2, "nadam": 2, "adamax": 2, "lamb": 2, "adadelta": 2, "ftrl": 2}
 _SLOTS |= {"rmsprop": 1, "adagrad": 1, "lion": 1}
-# It leaves room for what the bound does not count: the fits of tests/benchmarks/bound.py used up to 1 / 0.4 of their
+# It leaves room for what the bound does not count: the fits of tests/bench/bound.py used up to 1 / 0.4 of their
 # bound, plus TensorFlow's graph for each layer.
 FITTING_SHARE = 0.4
 _GRAPH_BYTES = 64 << 20

@@ -20,7 +20,7 @@ from .program import layers_of
 from .read_graph import program_of
 from .trace import CannotTrace, traced_step
 
-# Fitted to the models of tests/benchmarks/prediction.py: TensorFlow 2.21, Keras 3.15, oneDNN, two cores.
+# Fitted to the models of tests/bench/prediction.py: TensorFlow 2.21, Keras 3.15, oneDNN, two cores.
 _SMALL_FACTOR = 1.3  # malloc does not fill its arenas
 _NODE_BYTES = 33_500
 _FIXED_BYTES = 23_500_000

@@ -1,7 +1,7 @@
 """Predicts the memory of a batch that cannot be run, from trials of smaller batches.
 
 The true memory is not a smooth function of the batch: TensorFlow's pool grows in steps. The quick estimate knows these
-steps; a line through the trials corrects it. The errors are in tests/benchmarks/RESULTS.md.
+steps; a line through the trials corrects it. The errors are in tests/bench/RESULTS.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Thousands of stops at random moments: ``python -m tests.rigs.stop_storm [--stops 1000] [--level soft|full] [--only NAME]``.
+"""Thousands of stops at random moments: ``python -m tests.soak.stop_storm [--stops 1000] [--level soft|full] [--only NAME]``.
 
 A real kernel trains, and the guard is told at a random moment that the memory is nearly full. Each stop must surface as the
 guard's exception, and the kernel must live. Prints what else surfaced; the exit status is 1 if there was anything.

@@ -13,8 +13,8 @@ import keras
 import numpy as np
 from keras import layers, ops
 
-from tests.benchmarks.bound_models import SPARSE, images, labels
-from tests.benchmarks.prediction_models import STEPS, Case, compiled
+from tests.bench.bound_models import SPARSE, images, labels
+from tests.bench.prediction_models import STEPS, Case, compiled
 
 
 def text_cnn(batch: int) -> Case:

@@ -1,4 +1,4 @@
-"""What the guard costs at kernel start and at rest: ``python tests/benchmarks/kernel_start.py [--quick]``.
+"""What the guard costs at kernel start and at rest: ``python tests/bench/kernel_start.py [--quick]``.
 
 Cases: ``guarded`` and ``bare`` start kernels; ``rest`` watches the guard's threads in an idle kernel.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.benchmarks.bench import Bench, paired
+from tests.bench.bench import Bench, paired
 from tests.kernel.rig import STARTUP_FILE, guarded_kernel
 
 # Run before all startup files: the guard's own is timed where it would run, imports included.

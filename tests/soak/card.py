@@ -1,4 +1,4 @@
-"""What tfguard tells on a machine with an NVIDIA card: ``python -m tests.rigs.card [--only NAME ...] [--keep FOLDER]``.
+"""What tfguard tells on a machine with an NVIDIA card: ``python -m tests.soak.card [--only NAME ...] [--keep FOLDER]``.
 
 Real kernels of a real server train with TensorFlow on the first card and end in several ways. Printed: what each cell
 showed, what the server told of the card meanwhile, and the report of a crash. ``--keep`` also writes the server's raw answers. To be

@@ -1,4 +1,4 @@
-"""The wheel in other JupyterLabs: ``python -m tests.benchmarks.lab_versions [--only ROW] [--folder FOLDER] [--wheel FILE] [--json]``.
+"""The wheel in other JupyterLabs: ``python -m tests.bench.lab_versions [--only ROW] [--folder FOLDER] [--wheel FILE] [--json]``.
 
 In each row, a real server and a page: the panel is styled and shows the memory of a busy kernel; after ``kill -9`` JupyterLab's
 dialog has the cause, the report opens from it, the cell is marked, and nothing of ours complained in the browser's console.
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from playwright.sync_api import Error, sync_playwright
 
-from tests.benchmarks.panel_page import BUSY, wait
+from tests.bench.panel_page import BUSY, wait
 from tests.browser.conftest import Lab, command, lab_server, launch, run
 from tests.browser.gpus import pid_behind
 from tests.rigs.trials import build_wheel

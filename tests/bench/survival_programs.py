@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.survival_kernel import LIMIT_BYTES, CellRun, LimitedKernel
+from tests.bench.survival_kernel import LIMIT_BYTES, CellRun, LimitedKernel
 
 FOLDER = Path(__file__).parent / "survival"
 CELL_SECONDS = 150.0

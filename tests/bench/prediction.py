@@ -1,4 +1,4 @@
-"""How good the prediction of the memory of ``fit`` is: ``python -m tests.benchmarks.prediction [--quick-only | --gpu] [--json]``.
+"""How good the prediction of the memory of ``fit`` is: ``python -m tests.bench.prediction [--quick-only | --gpu] [--json]``.
 
 The truth is the peak of the anonymous memory (RssAnon) during six steps of ``fit`` minus that just before. Every run has
 a fresh process: the median of three runs is the truth, and the predictions are computed in other processes, so that they
@@ -28,7 +28,7 @@ sys.path.insert(0, str(ROOT))
 
 from jupyter_tfguard.collectors.resident import anonymous_bytes  # noqa: E402
 from jupyter_tfguard.predict.answer import Grade  # noqa: E402
-from tests.benchmarks.bound import fit_bytes, in_fresh_process  # noqa: E402
+from tests.bench.bound import fit_bytes, in_fresh_process  # noqa: E402
 
 # Optimizer and batches of each model of prediction_models.py and bound_models.py.
 CASES: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
@@ -174,11 +174,11 @@ def child(mode: str, key: Key, *, jit: bool = True) -> dict[str, Any]:
         file, _, function = name.rpartition(":")
         model, arguments = runpy.run_path(file)[function](batch)
     elif name in UNSEEN:
-        from tests.benchmarks import prediction_unseen
+        from tests.bench import prediction_unseen
 
         model, arguments = getattr(prediction_unseen, name)(batch)
     else:
-        from tests.benchmarks.prediction_models import case
+        from tests.bench.prediction_models import case
 
         model, arguments = case(name, batch, optimizer)
     if not jit:

@@ -1,4 +1,4 @@
-"""What the allocation gate costs: ``python tests/benchmarks/gate_cost.py [--quick]``.
+"""What the allocation gate costs: ``python tests/bench/gate_cost.py [--quick]``.
 
 Two programs that allocate much run in turns, with the gate armed as in a cell and with everything restored, in one process: a fit whose
 steps make and drop tensors of megabytes, and NumPy arrays of 4 MB. ``off_again`` over ``off`` is what the machine makes by itself.
@@ -24,7 +24,7 @@ from jupyter_tfguard.guard.native import NativeGuard
 from jupyter_tfguard.levels import Levels
 from jupyter_tfguard.memory.groups import memory_groups
 from jupyter_tfguard.units import MIB
-from tests.benchmarks.bench import Bench, paired
+from tests.bench.bench import Bench, paired
 
 CASES = ("on", "off", "off_again")
 SIGNAL = signal.SIGRTMIN + 9

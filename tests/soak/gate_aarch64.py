@@ -1,6 +1,6 @@
 """Tries the allocation gate on an emulated aarch64 processor: the programs of ``gate_versions.py``, with QEMU.
 
-    python -m tests.rigs.gate_aarch64 [--only NAME ...] [--keep FOLDER] [--json]
+    python -m tests.soak.gate_aarch64 [--only NAME ...] [--keep FOLDER] [--json]
 
 Needs root, the Debian packages ``debootstrap`` and ``qemu-user-static``, and ziglang from PyPI. Exit code 1 when a row failed.
 """
@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.guard import test_gate
-from tests.rigs.gate_versions import tried_programs
 from tests.rigs.trials import ROOT, Outcome, try_rows
+from tests.soak.gate_versions import tried_programs
 
 _DEBIAN = "bookworm"
 _PYTHON = "3.11"

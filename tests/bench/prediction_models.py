@@ -13,8 +13,8 @@ import numpy as np
 import tensorflow as tf
 from keras import layers, ops
 
-from tests.benchmarks import bound_models
-from tests.benchmarks.bound_models import SPARSE, images, labels
+from tests.bench import bound_models
+from tests.bench.bound_models import SPARSE, images, labels
 
 Case = tuple[Any, dict[str, Any]]
 STEPS = 6

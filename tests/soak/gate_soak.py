@@ -1,6 +1,6 @@
 """A million random allocations from eight threads across the edge of the gate, with AddressSanitizer and with ThreadSanitizer.
 
-``python -m tests.rigs.gate_soak [--count 1000000] [--seed 1]``. Needs gcc or clang with both sanitizers. Prints one line of JSON for
+``python -m tests.soak.gate_soak [--count 1000000] [--seed 1]``. Needs gcc or clang with both sanitizers. Prints one line of JSON for
 each build; exits with 1 when a sanitizer, or the marks in the blocks, found an error.
 """
 

@@ -2,7 +2,7 @@
 
 Apart from the normal tests, because it downloads the source distributions and makes two environments:
 
-    python tests/rigs/guests.py [--only NAME ...] [--keep FOLDER] [--json]
+    python tests/soak/guests.py [--only NAME ...] [--keep FOLDER] [--json]
 
 The versions are those installed here. A test that passes without the guard and not with it runs again, alone, in both
 environments. Exit code 1 when one differs again, or when no kernel of the suite was guarded.

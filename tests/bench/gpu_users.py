@@ -1,6 +1,6 @@
 """Programs that take GPU memory in steps, with TensorFlow or the CUDA driver alone, for ``gpu_truth.py``.
 
-``python tests/benchmarks/gpu_users.py NAME [SIZE_BYTES ...]`` prints one JSON line per step and waits for a line on its
+``python tests/bench/gpu_users.py NAME [SIZE_BYTES ...]`` prints one JSON line per step and waits for a line on its
 standard input before the next one: ``loaded`` (the library is there, no context of ours yet), ``first use`` (one byte on the card),
 then the sizes. ``{"step", "pid", "framework", "version", "asked_bytes", "held_bytes", "bus_id"}``; ``held_bytes`` is what
 the framework says that it took from the card, None where it does not tell. A framework that is missing, or sees no card, prints

@@ -1,4 +1,4 @@
-"""How good the bound before ``fit`` is: ``python -m tests.benchmarks.bound [--only NAME...] [--json FILE] [--truths FILE]``.
+"""How good the bound before ``fit`` is: ``python -m tests.bench.bound [--only NAME...] [--json FILE] [--truths FILE]``.
 
 Every case runs in a fresh process: the model is built and compiled, the bound is worked out, then ``fit`` makes six
 steps or so. The truth is the highest anonymous memory (RssAnon) during ``fit`` minus that before it: what an out-of-memory killer
@@ -130,7 +130,7 @@ def child(name: str, batch: int, optimizer: str, *, with_fit: bool) -> dict[str,
     from jupyter_tfguard.predict.bound.bound import bound
     from jupyter_tfguard.predict.own_memory import reusable_bytes
     from jupyter_tfguard.training.plan import FitPlan
-    from tests.benchmarks import bound_models
+    from tests.bench import bound_models
 
     model, x, y, loss = getattr(bound_models, name)(batch)
     model.compile(optimizer=optimizer, loss=loss)

@@ -1,4 +1,4 @@
-"""How right the diagnosis of pasted logs is: ``python -m tests.benchmarks.explain [CASES.jsonl ...]``.
+"""How right the diagnosis of pasted logs is: ``python -m tests.bench.explain [CASES.jsonl ...]``.
 
 Each line of a file is one log with its label: ``{"id", "label", "secondary_labels", "confidence", "exit": {"signal",
 "code"}, "stderr_tail", "kmsg"}``. Without a file, the logs of ``explain_logs.jsonl`` are scored; they are invented.
@@ -28,7 +28,7 @@ from jupyter_tfguard.diagnosis.diagnose import explain
 from jupyter_tfguard.diagnosis.exit_status import exit_status
 from jupyter_tfguard.diagnosis.finding import Confidence
 from jupyter_tfguard.diagnosis.pasted import Pasted
-from tests.benchmarks.bench import machine
+from tests.bench.bench import machine
 
 INVENTED = Path(__file__).with_name("explain_logs.jsonl")
 _LENIENT = ("resolved_by_reporter", "inferred")

@@ -9,7 +9,7 @@ it takes at its first use without memory growth, with the variable that the guar
 It takes at most a quarter of what is free, provokes no fault, and changes nothing on the card.
 Exit code 2 where there is no card to look at.
 
-``python tests/benchmarks/gpu_truth.py [--framework NAME] [--json]``
+``python tests/bench/gpu_truth.py [--framework NAME] [--json]``
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.benchmarks.bench import machine, summary
-from tests.benchmarks.gpu_users import NAMES
+from tests.bench.bench import machine, summary
+from tests.bench.gpu_users import NAMES
 
 USERS = Path(__file__).with_name("gpu_users.py")
 TICKS = 30

@@ -2,7 +2,7 @@
 
 Apart from the normal tests, because each row makes a virtual environment and downloads a TensorFlow:
 
-    python tests/rigs/versions.py [--only NAME ...] [--keep FOLDER] [--json]
+    python tests/soak/versions.py [--only NAME ...] [--keep FOLDER] [--json]
 
 A row needs an interpreter it can work with; where there is none, the row says so. Exit code 1 when a row failed.
 """

@@ -1,4 +1,4 @@
-"""Does the kernel keep what the message of a stop promises: ``python tests/benchmarks/after_stop.py --level soft``.
+"""Does the kernel keep what the message of a stop promises: ``python tests/bench/after_stop.py --level soft``.
 
 Runs programs with threads, pools, tasks and executors (``survival/concurrent``) in real kernels in memory groups of 1 GiB, and lets the
 guard stop them. After the message each kernel is watched for a minute: a kernel that ends breaks the promise. Within that minute the
@@ -24,8 +24,8 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.benchmarks.survival_kernel import LimitedKernel  # noqa: E402
-from tests.benchmarks.survival_programs import FOLDER, Program  # noqa: E402
+from tests.bench.survival_kernel import LimitedKernel  # noqa: E402
+from tests.bench.survival_programs import FOLDER, Program  # noqa: E402
 
 LIMIT_BYTES = 1 << 30
 WATCH_SECONDS = 60.0

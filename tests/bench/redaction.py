@@ -1,6 +1,6 @@
 """How many invented secrets redaction removes, and how many harmless lines it changes.
 
-    python -m tests.benchmarks.redaction [--missed]
+    python -m tests.bench.redaction [--missed]
 
 The secrets of a line must be gone from what is kept on disk; names, addresses and homes from what is exported. The lines
 "aside" were written with the others and not looked at while the rules were made. Those "later", "unseen", "last" and "fresh" were

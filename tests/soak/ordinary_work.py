@@ -1,4 +1,4 @@
-"""Ordinary work with the stop at its strongest: ``python -m tests.rigs.ordinary_work [--minutes 60] [--pictures FOLDER]``.
+"""Ordinary work with the stop at its strongest: ``python -m tests.soak.ordinary_work [--minutes 60] [--pictures FOLDER]``.
 
 Three notebooks are open in JupyterLab, each in a memory group of 4 GiB, with ``TfGuard.stop = "full"``: one trains for long, one
 works with data and plots, one is debugged, interrupted and runs tests. They are run again and again. Nothing of the guard may be
@@ -21,7 +21,7 @@ from playwright.sync_api import Page, sync_playwright
 
 from jupyter_tfguard.record.contents import read_recording
 from jupyter_tfguard.units import GIB
-from tests.benchmarks.bench import machine
+from tests.bench.bench import machine
 from tests.browser.conftest import Lab, command, lab_server, launch, run
 from tests.browser.gpus import pid_behind
 from tests.conftest import write_options

@@ -1,4 +1,4 @@
-"""What the guard costs per training step: ``python tests/benchmarks/step_cost.py [--quick]``.
+"""What the guard costs per training step: ``python tests/bench/step_cost.py [--quick]``.
 
 A tiny model is trained in turns with and without the guard: a fit of many steps, which tells what a step costs, one of a single
 step, which tells what a fit costs besides, and calls of ``train_on_batch`` and of ``predict`` with one row. Two processes of the same program differ by some per cent, by where their
@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.benchmarks.bench import Bench, paired
+from tests.bench.bench import Bench, paired
 from tests.kernel.rig import GuardedKernel, guarded_kernel
 
 STEPS = 500

@@ -1,6 +1,6 @@
-"""How many kernels the guard saves and how many healthy runs it harms: ``python tests/benchmarks/survival.py --level soft``.
+"""How many kernels the guard saves and how many healthy runs it harms: ``python tests/bench/survival.py --level soft``.
 
-Runs each program of ``tests/benchmarks/survival/`` in a real kernel in a real memory group of 2 GiB, without a guard and with one.
+Runs each program of ``tests/bench/survival/`` in a real kernel in a real memory group of 2 GiB, without a guard and with one.
 A killing program survives when its cell raises an exception and the kernel is alive; it is retried when the ``retry`` cell
 then works in the same kernel. A healthy program is harmed when it is stopped or its result differs from the run without a guard.
 
@@ -22,7 +22,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.benchmarks.survival_programs import Program, Run, programs, run  # noqa: E402
+from tests.bench.survival_programs import Program, Run, programs, run  # noqa: E402
 
 LEVELS = ("none", "off", "soft", "full")
 Results = dict[str, list[Run]]

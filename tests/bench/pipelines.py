@@ -1,6 +1,6 @@
 """Forms of tf.data pipelines, each with the batch size that ``fit`` will train with: is it known before the fit?
 
-``python -m tests.benchmarks.pipelines`` prints, for each form, the batch size of the panel and whether the estimate
+``python -m tests.bench.pipelines`` prints, for each form, the batch size of the panel and whether the estimate
 answers. Forms whose batches only running code decides have no answer: their batch size here is None.
 """
 

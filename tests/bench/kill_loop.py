@@ -1,6 +1,6 @@
 """Kills a process that carries the real recording, again and again, at a random instant:
 
-    python tests/benchmarks/kill_loop.py --count N --seed S [--jobs J] [--dir FOLDER] [--json]
+    python tests/bench/kill_loop.py --count N --seed S [--jobs J] [--dir FOLDER] [--json]
 
 prints ``{"kills", "unreadable", "lost_records", "torn_shown", ...}``. Each life is forked from a warm process and dies in
 its phase (start, header, record, rotate, close) by SIGKILL: most by a timer of the OS kernel's, which can strike between

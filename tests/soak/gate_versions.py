@@ -2,7 +2,7 @@
 
 Each row makes a virtual environment and runs the programs of ``tests/guard/test_gate.py`` in it, each under a memory limit of its own:
 
-    python -m tests.rigs.gate_versions [--only NAME ...] [--keep FOLDER] [--json]
+    python -m tests.soak.gate_versions [--only NAME ...] [--keep FOLDER] [--json]
 
 A TensorFlow that passes may be added to the tested ones in ``guard/native.py``. Exit code 1 when a row failed.
 """

@@ -1,4 +1,4 @@
-"""A page that stays open: ``python -m tests.rigs.panel_soak [--minutes 120] [--turn 60]``.
+"""A page that stays open: ``python -m tests.soak.panel_soak [--minutes 120] [--turn 60]``.
 
 The panel is open beside a notebook. Turn by turn the kernel is busy, the kernel is idle, the page is hidden, and the machine
 sleeps (page and server are stopped). After each turn a line says which sections are drawn, what the page holds and which errors
@@ -18,8 +18,8 @@ from dataclasses import asdict, dataclass
 
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
-from tests.benchmarks.bench import machine
-from tests.benchmarks.panel_page import Measured, busy_page
+from tests.bench.bench import machine
+from tests.bench.panel_page import Measured, busy_page
 from tests.browser.conftest import command
 
 TURNS = ("busy", "idle", "hidden", "asleep")

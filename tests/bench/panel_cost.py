@@ -1,4 +1,4 @@
-"""What the panel costs the page: ``python -m tests.benchmarks.panel_cost --peer-python PYTHON [--quick] [--only CASE]``.
+"""What the panel costs the page: ``python -m tests.bench.panel_cost --peer-python PYTHON [--quick] [--only CASE]``.
 
 The share of the main thread in windows of 20 s while the kernel of the notebook is busy, by turns in one page: neither
 extension shown, our panel (numbers at 10 Hz), our panel in a page that is hidden, and "Machine Resources" of
@@ -13,8 +13,8 @@ import functools
 import sys
 from collections.abc import Callable
 
-from tests.benchmarks.bench import Bench, Rows, paired
-from tests.benchmarks.panel_page import Measured, beside_ours, busy_page, wait
+from tests.bench.bench import Bench, Rows, paired
+from tests.bench.panel_page import Measured, beside_ours, busy_page, wait
 from tests.browser.conftest import command
 
 WINDOW_SECONDS = 20.0
