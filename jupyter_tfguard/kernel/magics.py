@@ -13,7 +13,7 @@ from ..errors import TfGuardError
 from ..installed import PACKAGE, changed_since
 from ..places import bundles_folder
 from ..shield import is_users, note_problem
-from .cells import cells_text
+from .cells.cells import cells_text
 from .current import current
 
 _REPORT_SECONDS = 10.0
@@ -104,7 +104,7 @@ def _status() -> None:
 
 def _panel() -> None:
     """Show the panel in the output of the cell. It moves while cells run."""
-    from .widget import show
+    from .panel.widget import show
 
     session = current()
     if session is None:

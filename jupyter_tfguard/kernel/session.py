@@ -17,23 +17,23 @@ from ..record.recording import Recording, remove_recording
 from ..sampler import Sampler
 from ..shield import note_problem, part, shielded
 from ..training.gpu_memory import DeviceMemory
-from .cell_memory import CellMeter
-from .cells import CellRecorder
+from .capture.endings import Endings
+from .capture.gpu_pulse import GpuPulse
+from .capture.libraries import UserLibraries
+from .capture.memory import KernelMemory
+from .capture.native import NativeParts
+from .capture.pulse import Pulse
+from .cells.cell_memory import CellMeter
+from .cells.cells import CellRecorder
+from .cells.gpu_oom import GpuOomNotice
+from .cells.growth_alarm import GrowthAlarm
 from .changes import methods
-from .endings import Endings
-from .gpu_oom import GpuOomNotice
-from .gpu_pulse import GpuPulse
-from .growth_alarm import GrowthAlarm
 from .header import HeaderKeeper, kernel_header, watcher_alive
-from .libraries import UserLibraries
-from .memory import KernelMemory
-from .memory_stop import MemoryStop
-from .native import NativeParts
 from .news import News
-from .pulse import Pulse
+from .stop.memory_stop import MemoryStop
 
 if TYPE_CHECKING:
-    from .panel import Panel
+    from .panel.panel import Panel
 
 _TEXT_SECONDS = 0.2
 _AFTER_STOP_SECONDS = 5.0

@@ -25,7 +25,7 @@ from ..record.retention import prune
 from ..record.unsaved import BackedStore, fix_of
 from ..report.wire import to_entry_and_report
 from ..shield import note_problem
-from ..watch.crash import Crash
+from ..watch.crash.crash import Crash
 from .capture import capture, capture_orphan, seen_part
 from .detect import InHand, each_orphan, unclaimed
 from .wrapped import goes_on, only_started, recorder_of, unwrapped

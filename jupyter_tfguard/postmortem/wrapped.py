@@ -15,7 +15,7 @@ from ..record.alive import Place, newest_change
 from ..record.contents import recording_header
 from ..record.facts import AROUND_THE_KERNEL, ServerFacts
 from ..record.identity import ProcessIdentity
-from ..watch.crash import Crash
+from ..watch.crash.crash import Crash
 
 # ipykernel ends itself within two seconds after its starter; freeing the memory of a large process takes longer.
 _ENDS_SECONDS = 20.0

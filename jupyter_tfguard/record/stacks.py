@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ..decode import dict_of, list_of
 
 LIMIT_BYTES = 256 * 1024
-# Key of the recording's header: how a watcher requests the stacks, see kernel/stacks.py.
+# Key of the recording's header: how a watcher requests the stacks, see kernel/capture/stacks.py.
 HEADER_KEY = "stacks"
 _FRAME_LIMIT = 100
 # The stack of a thread with user code contains none of these.

@@ -14,8 +14,8 @@ from ..decode import dict_of, list_of, size_of
 from ..memory.limits import binding_limit, memory_in_use
 from ..metrics import Sample
 from ..units import human_bytes
-from ..watch.forecast import Forecast
-from ..watch.live import Live
+from ..watch.live.forecast import Forecast
+from ..watch.live.live import Live
 
 TEXT_LIMIT = 300
 _PROBLEM_LIMIT = 10

@@ -10,9 +10,9 @@ from .. import growth_texts as words
 from ..diagnosis.gpu_health import Alarm, CardHealth
 from ..report.live import tensors
 from ..shield import shielded
-from ..watch.gpu_cards import Card, GpuHolder, is_about, notebook_path
-from ..watch.gpu_helper import Gpus
-from ..watch.gpu_map import GpuMap
+from ..watch.gpu.gpu_cards import Card, GpuHolder, is_about, notebook_path
+from ..watch.gpu.gpu_helper import Gpus
+from ..watch.gpu.gpu_map import GpuMap
 from ..watch.history import CHART_SECONDS
 from ..watch.monitored import MonitoredKernel
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..record.alive import FRESH_SECONDS
 from ..redact import redact
-from ..watch.crash import Crash
+from ..watch.crash.crash import Crash
 
 EVENT_SCHEMA = "https://schema.jupyter-tfguard.org/kernel_crash/v1"
 EVENT_SCHEMA_FILE = Path(__file__).with_name("events") / "kernel_crash.yaml"

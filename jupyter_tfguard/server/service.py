@@ -22,9 +22,9 @@ from ..record.identity import ProcessIdentity
 from ..record.recording import mark_end
 from ..record.unsaved import BackedStore
 from ..shield import read_problems, shielded
-from ..watch.child_kill import ReportedKill
 from ..watch.copies import Copies
-from ..watch.gpu_helper import GpuHelper, Gpus
+from ..watch.crash.child_kill import ReportedKill
+from ..watch.gpu.gpu_helper import GpuHelper, Gpus
 from ..watch.watcher import Watcher
 from .gpu_state import GpuWatch
 from .kernels import KernelTracker

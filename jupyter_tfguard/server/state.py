@@ -14,12 +14,12 @@ from ..memory.limits import binding_limit, memory_in_use
 from ..metrics import Sample
 from ..places import DISABLE_VARIABLE
 from ..report import live as shown
-from ..watch.forecast import Forecast
-from ..watch.gpu_cards import notebook_path as path_of
-from ..watch.gpu_helper import Gpus
-from ..watch.live import Live
+from ..watch.gpu.gpu_cards import notebook_path as path_of
+from ..watch.gpu.gpu_helper import Gpus
+from ..watch.live.forecast import Forecast
+from ..watch.live.live import Live
+from ..watch.live.own_rise import OwnRise
 from ..watch.monitored import Kernel, MonitoredKernel
-from ..watch.own_rise import OwnRise
 from .gpu_state import GpuWatch
 
 REMOTE = "remote kernel, not tracked here"

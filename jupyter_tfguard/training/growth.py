@@ -5,7 +5,7 @@ calls TensorFlow: a call would create them. If the variable is "true" or "false"
 asynchronous allocator has no growth.
 
 Not covered: calls that differ between GPUs (TensorFlow rejects them), logical devices of the CPU, and a variable that
-is changed in the cell in which TensorFlow first uses the GPU. ``watch/gpu_growth.py`` checks from outside whether
+is changed in the cell in which TensorFlow first uses the GPU. ``watch/gpu/gpu_growth.py`` checks from outside whether
 growth works.
 
 Source: ``tensorflow/python/eager/context.py`` (``_compute_device_options``), ``gpu_bfc_allocator.cc``

@@ -21,13 +21,13 @@ from ..metrics import Sample
 from ..places import disabled_by_environment
 from ..procfs import read_environ
 from ..record.facts import Counters, Cull, Hang, ServerFacts
-from .child_kill import ChildKillDetector, ReportedKill
-from .forecast import Forecast, Forecaster
-from .held_stderr import HeldStderr
+from .crash.child_kill import ChildKillDetector, ReportedKill
+from .crash.held_stderr import HeldStderr
+from .crash.process_handle import ProcessHandle
 from .history import COLUMNS, OWN_COLUMNS, ULIMIT_COLUMNS, History
-from .live import Live
-from .process_handle import ProcessHandle
-from .shared_group import SharedGroups
+from .live.forecast import Forecast, Forecaster
+from .live.live import Live
+from .live.shared_group import SharedGroups
 
 _ENDING_KEPT_SECONDS = 10.0
 _UNKNOWN = math.nan

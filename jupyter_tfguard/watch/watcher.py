@@ -18,16 +18,16 @@ from concurrent.futures import Future
 from pathlib import Path
 
 from ..record.facts import ExitFacts
-from .crash import Crash
-from .crashes import Crashes
-from .gpu_helper import Gpus
-from .gpu_map import GpuMap
-from .hangs import Hangs
-from .live_feed import LiveFeed
+from .crash.crash import Crash
+from .crash.crashes import Crashes
+from .crash.process_handle import from_returncode
+from .gpu.gpu_helper import Gpus
+from .gpu.gpu_map import GpuMap
+from .hang.hangs import Hangs
+from .live.live_feed import LiveFeed
+from .live.shared_group import SharedGroups
 from .monitored import Kernel, MonitoredKernel
 from .polling import PollThread, SamplingThread, SlowPoll
-from .process_handle import from_returncode
-from .shared_group import SharedGroups
 
 
 class Watcher:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from jupyter_tfguard.kernel.widget import STATIC
+from jupyter_tfguard.kernel.panel.widget import STATIC
 from tests.browser.conftest import Lab, command, lab_server, patient, picture, pictures, run
 from tests.browser.test_panel import FIT
 

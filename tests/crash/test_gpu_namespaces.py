@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from jupyter_tfguard.watch.gpu_cards import OTHER_NUMBERS
+from jupyter_tfguard.watch.gpu.gpu_cards import OTHER_NUMBERS
 from tests.conftest import without_pytest
 from tests.rigs.nvml.library import environ
 from tests.rigs.nvml.scenario import GIB, Scenario, holding, one_gpu

@@ -22,7 +22,7 @@ from jupyter_client.manager import KernelManager
 import jupyter_tfguard
 from jupyter_tfguard.record.contents import RecordingContents, read_recording
 from jupyter_tfguard.record.identity import ProcessIdentity
-from jupyter_tfguard.watch.held_stderr import HeldStderr
+from jupyter_tfguard.watch.crash.held_stderr import HeldStderr
 from tests.rigs.waiting import DEADLINE_SECONDS, wait_until
 
 STARTUP_FILE = Path(jupyter_tfguard.__file__).parent / "etc" / "ipython_startup.py"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jupyter_tfguard.kernel.arrays import Sizes, largest_arrays, newest
+from jupyter_tfguard.kernel.cells.arrays import Sizes, largest_arrays, newest
 
 pytestmark = pytest.mark.quick
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from jupyter_tfguard.kernel.cell_memory import CellMemory, CellMeter, Devices, Measured
-from jupyter_tfguard.kernel.cells import EndedCell, cells_text
+from jupyter_tfguard.kernel.cells.cell_memory import CellMemory, CellMeter, Devices, Measured
+from jupyter_tfguard.kernel.cells.cells import EndedCell, cells_text
 from jupyter_tfguard.training.gpu_memory import DeviceMemory
 from tests.kernel.rig import GuardedKernel, guarded_kernel
 

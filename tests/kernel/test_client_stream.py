@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jupyter_tfguard.kernel.client_stream import ClientStream
+from jupyter_tfguard.kernel.capture.client_stream import ClientStream
 
 pytestmark = pytest.mark.quick
 

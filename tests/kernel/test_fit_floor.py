@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from jupyter_tfguard.kernel import fit_floor
-from jupyter_tfguard.kernel.fit_floor import FitFloor
+from jupyter_tfguard.kernel.cells import fit_floor
+from jupyter_tfguard.kernel.cells.fit_floor import FitFloor
 from jupyter_tfguard.units import GIB, MIB
 
 pytestmark = pytest.mark.quick

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from jupyter_tfguard.kernel import gpu_pulse
+from jupyter_tfguard.kernel.capture import gpu_pulse
 from jupyter_tfguard.training import gpu_memory
 from jupyter_tfguard.training.gpu_memory import DeviceMemory, GpuAllocators, created_devices
 from tests.kernel.rig import GuardedKernel, guarded_kernel

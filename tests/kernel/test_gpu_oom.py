@@ -123,7 +123,7 @@ class TestInAKernel:
         assert "batch_size" not in told(kernel, "run_out()")[2]
 
     def test_the_panel_and_the_chart_hear_of_it(self, kernel: GuardedKernel) -> None:
-        from jupyter_tfguard.watch.live import LiveReader
+        from jupyter_tfguard.watch.live.live import LiveReader
 
         lines = told(kernel, "run_out()")
         kernel.wait_for_event("cell_end")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jupyter_tfguard.batch_place import IN_ARGUMENT
-from jupyter_tfguard.kernel.gpu_oom import (
+from jupyter_tfguard.kernel.cells.gpu_oom import (
     Beginning,
     GpuOomNotice,
     out_of_memory_text,

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from jupyter_tfguard.kept_data import Holder
-from jupyter_tfguard.kernel import hidden, reachable
-from jupyter_tfguard.kernel.growing import CellHolders
+from jupyter_tfguard.kernel.cells import hidden, reachable
+from jupyter_tfguard.kernel.cells.growing import CellHolders
 from jupyter_tfguard.units import MIB
 
 np = pytest.importorskip("numpy")

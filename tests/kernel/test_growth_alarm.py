@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from jupyter_tfguard.kept_data import Kept
-from jupyter_tfguard.kernel import growth_alarm
-from jupyter_tfguard.kernel.growing import Growing
-from jupyter_tfguard.kernel.growth_alarm import GrowthAlarm
-from jupyter_tfguard.kernel.reachable import places_of
+from jupyter_tfguard.kernel.cells import growth_alarm
+from jupyter_tfguard.kernel.cells.growing import Growing
+from jupyter_tfguard.kernel.cells.growth_alarm import GrowthAlarm
+from jupyter_tfguard.kernel.cells.reachable import places_of
 from jupyter_tfguard.record.events import Event, MemoryGrowth, event_of
 from jupyter_tfguard.training.gpu_memory import DeviceMemory
 from jupyter_tfguard.training.progress import FitProgress

@@ -9,7 +9,7 @@ import pytest
 
 from jupyter_tfguard import growth_texts as words
 from jupyter_tfguard.kernel import status
-from jupyter_tfguard.training.growth import Growth
+from jupyter_tfguard.training.growth import GrowthState
 
 pytestmark = pytest.mark.quick
 
@@ -19,7 +19,7 @@ def _watched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(status, "watcher_alive", lambda: True)
 
 
-def line(growth: Growth | None) -> str:
+def line(growth: GrowthState | None) -> str:
     libraries = SimpleNamespace(refresh_growth=lambda: None, growth=growth)
     session: Any = SimpleNamespace(libraries=libraries, recording=object(), problems=[])
     return status.state_line(session)
@@ -37,13 +37,13 @@ def line(growth: Growth | None) -> str:
 )
 def test_a_state_to_know_of_stands_beside_the_others(state: str, text: str) -> None:
     assert f"guarding this kernel ({text}; tracked by the Jupyter server)." in line(
-        Growth(state, text)
+        GrowthState(state, text)
     )
 
 
 def test_one_to_be_fixed_is_a_sentence_with_what_to_do() -> None:
     text = words.TOO_LATE
-    found = line(Growth("too_late", text))
+    found = line(GrowthState("too_late", text))
     assert found.endswith(f". {text[0].upper()}{text[1:]}.")
     assert text not in found.split(").")[0]
 

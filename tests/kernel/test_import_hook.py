@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from jupyter_tfguard.kernel.import_hook import ImportHook
+from jupyter_tfguard.kernel.capture.import_hook import ImportHook
 
 pytestmark = pytest.mark.quick
 

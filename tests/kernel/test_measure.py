@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jupyter_tfguard.kernel.measure import local_variables
+from jupyter_tfguard.kernel.cells.measure import local_variables
 
 
 @pytest.mark.parametrize("hook", ["setprofile", "settrace"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jupyter_tfguard.kept_data import Holder
-from jupyter_tfguard.kernel.memory_stop import worth_naming
+from jupyter_tfguard.kernel.stop.memory_stop import worth_naming
 from jupyter_tfguard.units import GIB, MIB
 
 pytestmark = pytest.mark.quick

@@ -10,7 +10,7 @@ import pytest
 from ipykernel.parentpoller import ParentPollerUnix
 from IPython.lib import backgroundjobs
 
-from jupyter_tfguard.kernel.stacks import service_threads
+from jupyter_tfguard.kernel.capture.stacks import service_threads
 from tests.rigs.waiting import DEADLINE_SECONDS
 
 pytestmark = pytest.mark.quick

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from jupyter_tfguard.guard import native
-from jupyter_tfguard.kernel.memory_stop import MemoryStop
+from jupyter_tfguard.kernel.stop.memory_stop import MemoryStop
 
 pytestmark = pytest.mark.quick
 

@@ -14,7 +14,7 @@ NAME = Limit(LIMIT_BYTES, LimitKind.ADDRESS_SPACE).name
 RESERVE = "import mmap; held = mmap.mmap(-1, 4 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)"
 PANEL = """\
 from jupyter_tfguard.kernel.current import current
-from jupyter_tfguard.kernel.panel_state import PanelState
+from jupyter_tfguard.kernel.panel.panel_state import PanelState
 print(PanelState(current()).now()["host"]["limit"]["name"])
 """
 SET = f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({LIMIT_BYTES}, resource.RLIM_INFINITY))"

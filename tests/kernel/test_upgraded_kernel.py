@@ -39,7 +39,12 @@ def test_every_magic_answers_after_an_upgrade(new_kernel: Make, tmp_path: Path) 
 
     # What is not loaded yet does not fit any more, or is gone.
     new_names = "from ..units import a_name_of_the_next_version\n"
-    for file in ("report/text.py", "predict/estimate.py", "predict/room.py", "kernel/widget.py"):
+    for file in (
+        "report/text.py",
+        "predict/estimate.py",
+        "predict/room.py",
+        "kernel/panel/widget.py",
+    ):
         (copy / file).write_text(new_names)
     (copy / "report" / "announce.py").write_text("not Python of this version !\n")
     shutil.rmtree(copy / "doctor")

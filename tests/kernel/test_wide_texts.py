@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from jupyter_tfguard.kernel.wide_texts import wide_texts
+from jupyter_tfguard.kernel.cells.wide_texts import wide_texts
 from jupyter_tfguard.units import MIB
 
 pytestmark = pytest.mark.quick

@@ -9,14 +9,16 @@ from typing import Any
 
 import pytest
 
-from jupyter_tfguard.kernel.panel_state import _name
+from jupyter_tfguard.kernel.panel.panel_state import _name
 from tests.kernel.rig import GuardedKernel
 
 WIRE = Path(__file__).parents[1] / "wire" / "widget.json"
 VIEW = "application/vnd.jupyter.widget-view+json"
 # More than the half second after the cell, in which a last sample is shown, at any speed of the machine.
 REST_SECONDS = 3.0
-HEAVY = "('anywidget', 'ipywidgets', 'jupyter_tfguard.kernel.widget', 'jupyter_tfguard.watch')"
+HEAVY = (
+    "('anywidget', 'ipywidgets', 'jupyter_tfguard.kernel.panel.widget', 'jupyter_tfguard.watch')"
+)
 
 
 Messages = list[dict[str, Any]]

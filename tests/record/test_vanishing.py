@@ -14,7 +14,7 @@ from jupyter_tfguard.errors import RecordUnreadable
 from jupyter_tfguard.private_files import file_stats
 from jupyter_tfguard.record.contents import read_recording
 from jupyter_tfguard.training.checkpoints import CheckpointWatch
-from jupyter_tfguard.watch.live import Live, LiveReader
+from jupyter_tfguard.watch.live.live import Live, LiveReader
 
 pytestmark = pytest.mark.quick
 

@@ -10,7 +10,7 @@ import pytest
 
 from jupyter_tfguard.metrics import Sample
 from jupyter_tfguard.report import live
-from jupyter_tfguard.watch.live import Live
+from jupyter_tfguard.watch.live.live import Live
 
 pytestmark = pytest.mark.quick
 

@@ -30,14 +30,14 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from jupyter_tfguard.errors import RecordUnreadable
-from jupyter_tfguard.kernel.faults import FaultFiles
+from jupyter_tfguard.kernel.capture.faults import FaultFiles
 from jupyter_tfguard.metrics import Metric, Sample, Unit
 from jupyter_tfguard.record.contents import RecordingContents, read_recording
 from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.record.native_text import KEPT_BYTES
 from jupyter_tfguard.record.recording import Recording
 from jupyter_tfguard.record.stderr_tail import StderrTail
-from jupyter_tfguard.watch.held_stderr import HeldStderr
+from jupyter_tfguard.watch.crash.held_stderr import HeldStderr
 from tests.rigs.deaths import Kind, kinds, write_natively
 from tests.rigs.long_run import Progress, Totals, long_run, options, show
 

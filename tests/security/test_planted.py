@@ -22,7 +22,7 @@ from jupyter_tfguard.record.bundle import READ, BundleStore
 from jupyter_tfguard.record.contents import read_recording
 from jupyter_tfguard.record.identity import ProcessIdentity, boot_id
 from jupyter_tfguard.record.recording import Recording
-from jupyter_tfguard.watch.live import LiveReader
+from jupyter_tfguard.watch.live.live import LiveReader
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="pipes and devices of Linux")
 

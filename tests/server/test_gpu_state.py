@@ -19,9 +19,9 @@ from jupyter_tfguard.server.state import (
     kernel_state,
     other_kernel,
 )
-from jupyter_tfguard.watch.gpu_helper import Gpus
-from jupyter_tfguard.watch.gpu_map import GpuMap
-from jupyter_tfguard.watch.live import Live
+from jupyter_tfguard.watch.gpu.gpu_helper import Gpus
+from jupyter_tfguard.watch.gpu.gpu_map import GpuMap
+from jupyter_tfguard.watch.live.live import Live
 from jupyter_tfguard.watch.monitored import MonitoredKernel
 from tests.watch.gpu_rig import GIB, Machine, card, process, told
 

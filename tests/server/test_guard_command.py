@@ -17,8 +17,8 @@ import pytest
 from jupyter_tfguard.kernelspecs.command import STARTUP_FILE
 from jupyter_tfguard.server.kernels import KernelTracker
 from jupyter_tfguard.server.state import kernel_state
+from jupyter_tfguard.watch.live.shared_group import SharedGroups
 from jupyter_tfguard.watch.monitored import Kernel, MonitoredKernel
-from jupyter_tfguard.watch.shared_group import SharedGroups
 from tests.rigs.waiting import wait_until_async
 
 pytestmark = pytest.mark.quick

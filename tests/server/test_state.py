@@ -28,11 +28,11 @@ from jupyter_tfguard.server.state import (
     other_kernel,
 )
 from jupyter_tfguard.server.tracked import guard_command
-from jupyter_tfguard.watch.child_kill import ReportedKill
+from jupyter_tfguard.watch.crash.child_kill import ReportedKill
 from jupyter_tfguard.watch.history import COLUMNS, Rows
-from jupyter_tfguard.watch.live import Live
+from jupyter_tfguard.watch.live.live import Live
+from jupyter_tfguard.watch.live.shared_group import SharedGroups
 from jupyter_tfguard.watch.monitored import Kernel, MonitoredKernel
-from jupyter_tfguard.watch.shared_group import SharedGroups
 
 pytestmark = pytest.mark.quick
 

@@ -19,7 +19,7 @@ from jupyter_tfguard.postmortem import wrapped
 from jupyter_tfguard.record.facts import ExitFacts, ServerFacts, SystemLog
 from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.record.recording import Recording
-from jupyter_tfguard.watch.crash import Crash
+from jupyter_tfguard.watch.crash.crash import Crash
 from tests.crash.settings import write_setting
 from tests.rigs.waiting import wait_until_async
 

@@ -18,10 +18,10 @@ from jupyter_tfguard.memory.groups import MemoryGroup, memory_groups
 from jupyter_tfguard.metrics import Metric, Unit
 from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.record.recording import Recording
-from jupyter_tfguard.watch import live
-from jupyter_tfguard.watch.crash import Crash
-from jupyter_tfguard.watch.gpu_map import GpuMap
-from jupyter_tfguard.watch.live import LiveReader
+from jupyter_tfguard.watch.crash.crash import Crash
+from jupyter_tfguard.watch.gpu.gpu_map import GpuMap
+from jupyter_tfguard.watch.live import live
+from jupyter_tfguard.watch.live.live import LiveReader
 from jupyter_tfguard.watch.monitored import Kernel, MonitoredKernel
 from jupyter_tfguard.watch.watcher import Watcher
 from tests.rigs.waiting import DEADLINE_SECONDS, wait_until

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from jupyter_tfguard.watch.gpu_helper import Gpus
-from jupyter_tfguard.watch.gpu_processes import ProcessCheck
+from jupyter_tfguard.watch.gpu.gpu_helper import Gpus
+from jupyter_tfguard.watch.gpu.gpu_processes import ProcessCheck
+from jupyter_tfguard.watch.live.shared_group import SharedGroups
 from jupyter_tfguard.watch.monitored import Kernel, MonitoredKernel
-from jupyter_tfguard.watch.shared_group import SharedGroups
 
 GIB = 1 << 30
 CUDA = "7f00-7f01 r-xp 00000000 08:01 42 /usr/lib/x86_64-linux-gnu/libcuda.so.550.54.15\n"

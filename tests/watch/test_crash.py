@@ -7,8 +7,8 @@ import os
 import pytest
 
 from jupyter_tfguard.record.facts import Counters, ExitFacts, GroupCounters, ServerFacts
-from jupyter_tfguard.watch.child_kill import ChildKill, ChildKillDetector
-from jupyter_tfguard.watch.crash import of_child, of_kernel
+from jupyter_tfguard.watch.crash.child_kill import ChildKill, ChildKillDetector
+from jupyter_tfguard.watch.crash.crash import of_child, of_kernel
 
 pytestmark = pytest.mark.quick
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from jupyter_tfguard.watch.forecast import FIRST_SECONDS, HORIZON_SECONDS, Forecast, Forecaster
+from jupyter_tfguard.watch.live.forecast import FIRST_SECONDS, HORIZON_SECONDS, Forecast, Forecaster
 
 MIB = 1 << 20
 GIB = 1 << 30

@@ -10,12 +10,12 @@ import time
 import pytest
 
 from jupyter_tfguard.diagnosis.gpus import gpus_of
-from jupyter_tfguard.watch.gpu_cards import OTHER_NUMBERS
-from jupyter_tfguard.watch.gpu_facts import gpu_facts, wait_for_word
-from jupyter_tfguard.watch.gpu_helper import Gpus
-from jupyter_tfguard.watch.gpu_history import GpuHistory
-from jupyter_tfguard.watch.gpu_map import GpuMap
-from jupyter_tfguard.watch.live import Live
+from jupyter_tfguard.watch.gpu.gpu_cards import OTHER_NUMBERS
+from jupyter_tfguard.watch.gpu.gpu_facts import gpu_facts, wait_for_word
+from jupyter_tfguard.watch.gpu.gpu_helper import Gpus
+from jupyter_tfguard.watch.gpu.gpu_history import GpuHistory
+from jupyter_tfguard.watch.gpu.gpu_map import GpuMap
+from jupyter_tfguard.watch.live.live import Live
 from tests.rigs.waiting import DEADLINE_SECONDS
 
 from .gpu_rig import GIB, Machine, card, process, told
@@ -156,7 +156,7 @@ def test_the_bundle_of_a_kernel_on_eight_cards_stays_small(
     moment = time.monotonic()
     for second in range(4000):
         now = moment + 10.0 * second
-        monkeypatch.setattr("jupyter_tfguard.watch.gpu_map.time.monotonic", lambda now=now: now)
+        monkeypatch.setattr("jupyter_tfguard.watch.gpu.gpu_map.time.monotonic", lambda now=now: now)
         gpu_map.take(told(*devices, time=died - 4.0 + second / 1000))
     monkeypatch.undo()
     assert len(json.dumps(gpu_facts(gpu_map, ours, died))) < 250_000

@@ -15,9 +15,9 @@ import pytest
 
 from jupyter_tfguard import shield
 from jupyter_tfguard.shield import read_problems
-from jupyter_tfguard.watch import gpu_helper
-from jupyter_tfguard.watch.gpu_helper import GpuHelper, Gpus
-from jupyter_tfguard.watch.process_handle import is_running
+from jupyter_tfguard.watch.crash.process_handle import is_running
+from jupyter_tfguard.watch.gpu import gpu_helper
+from jupyter_tfguard.watch.gpu.gpu_helper import GpuHelper, Gpus
 from tests.rigs.nvml.library import environ
 from tests.rigs.nvml.scenario import GIB, Scenario, eight_gpus, one_gpu
 from tests.rigs.waiting import DEADLINE_SECONDS, wait_until
@@ -207,7 +207,7 @@ def test_the_helper_ends_with_its_server(choose: Choose) -> None:
             sys.executable,
             "-c",
             "import subprocess, sys, os, time\n"
-            "from jupyter_tfguard.watch.gpu_helper import GpuHelper\n"
+            "from jupyter_tfguard.watch.gpu.gpu_helper import GpuHelper\n"
             "helper = GpuHelper(); helper.want()\n"
             "while helper.read().state != 'ok': time.sleep(0.05)\n"
             "print(helper._run.process.pid, flush=True); time.sleep(60)",

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from jupyter_tfguard.watch.gpu_cards import NO_SIZES, NOT_READABLE, OTHER_NUMBERS, Card
-from jupyter_tfguard.watch.gpu_map import GpuMap
-from jupyter_tfguard.watch.gpu_processes import Seen
-from jupyter_tfguard.watch.live import Live
+from jupyter_tfguard.watch.gpu.gpu_cards import NO_SIZES, NOT_READABLE, OTHER_NUMBERS, Card
+from jupyter_tfguard.watch.gpu.gpu_map import GpuMap
+from jupyter_tfguard.watch.gpu.gpu_processes import Seen
+from jupyter_tfguard.watch.live.live import Live
 
 from .gpu_rig import CUDA, DRIVER, GIB, NEITHER, Machine, card, process, told
 

@@ -12,13 +12,13 @@ import pytest
 
 from jupyter_tfguard.collectors.process_activity import Wait, main_wait, thread_wait
 from jupyter_tfguard.record.stacks import HEADER_KEY
-from jupyter_tfguard.watch.gpu_helper import Gpus
-from jupyter_tfguard.watch.hang_detector import HangDetector
-from jupyter_tfguard.watch.hangs import take_stacks
-from jupyter_tfguard.watch.live import Live
+from jupyter_tfguard.watch.crash.process_handle import ProcessHandle
+from jupyter_tfguard.watch.gpu.gpu_helper import Gpus
+from jupyter_tfguard.watch.hang.hang_detector import HangDetector
+from jupyter_tfguard.watch.hang.hangs import take_stacks
+from jupyter_tfguard.watch.live.live import Live
+from jupyter_tfguard.watch.live.shared_group import SharedGroups
 from jupyter_tfguard.watch.monitored import Kernel, MonitoredKernel
-from jupyter_tfguard.watch.process_handle import ProcessHandle
-from jupyter_tfguard.watch.shared_group import SharedGroups
 from jupyter_tfguard.watch.watcher import Watcher
 from tests.rigs.waiting import wait_until
 

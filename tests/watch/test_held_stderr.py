@@ -17,10 +17,10 @@ import pytest
 from jupyter_tfguard.private_files import PrivateFolder
 from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.record.native_text import stderr_end
-from jupyter_tfguard.watch.held_stderr import HeldStderr
-from jupyter_tfguard.watch.live_feed import LiveFeed
+from jupyter_tfguard.watch.crash.held_stderr import HeldStderr
+from jupyter_tfguard.watch.live.live_feed import LiveFeed
+from jupyter_tfguard.watch.live.shared_group import SharedGroups
 from jupyter_tfguard.watch.monitored import Kernel, MonitoredKernel
-from jupyter_tfguard.watch.shared_group import SharedGroups
 from tests.rigs.waiting import DEADLINE_SECONDS
 
 pytestmark = [

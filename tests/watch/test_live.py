@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from jupyter_tfguard.record.recording import EVENTS_CAPACITY, Recording
-from jupyter_tfguard.watch import live
-from jupyter_tfguard.watch.live import Live, LiveReader, training_state
+from jupyter_tfguard.watch.live import live
+from jupyter_tfguard.watch.live.live import Live, LiveReader, training_state
 
 pytestmark = pytest.mark.quick
 

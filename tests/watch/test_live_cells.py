@@ -15,10 +15,10 @@ from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.record.newest import newest_gpu_memory
 from jupyter_tfguard.record.recording import GPU_MEMORY, Recording
 from jupyter_tfguard.record.records import read_records
-from jupyter_tfguard.watch.live import LiveReader
-from jupyter_tfguard.watch.live_feed import LiveFeed
+from jupyter_tfguard.watch.live.live import LiveReader
+from jupyter_tfguard.watch.live.live_feed import LiveFeed
+from jupyter_tfguard.watch.live.shared_group import SharedGroups
 from jupyter_tfguard.watch.monitored import Kernel, MonitoredKernel
-from jupyter_tfguard.watch.shared_group import SharedGroups
 
 pytestmark = pytest.mark.quick
 

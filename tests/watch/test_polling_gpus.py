@@ -8,8 +8,8 @@ import pytest
 
 from jupyter_tfguard.collectors.host import HostCollector
 from jupyter_tfguard.errors import SourceUnavailable
+from jupyter_tfguard.watch.live.shared_group import SharedGroups
 from jupyter_tfguard.watch.monitored import Kernel, MonitoredKernel
-from jupyter_tfguard.watch.shared_group import SharedGroups
 
 if TYPE_CHECKING:
     from tests.watch.conftest import Start

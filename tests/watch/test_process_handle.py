@@ -11,7 +11,7 @@ import pytest
 
 from jupyter_tfguard.errors import SourceUnavailable
 from jupyter_tfguard.record.facts import ExitFacts
-from jupyter_tfguard.watch.process_handle import (
+from jupyter_tfguard.watch.crash.process_handle import (
     ProcessHandle,
     from_returncode,
     is_running,

@@ -17,8 +17,8 @@ import pytest
 
 from jupyter_tfguard.collectors import resident
 from jupyter_tfguard.errors import SourceUnavailable
-from jupyter_tfguard.watch.crash import Crash
-from jupyter_tfguard.watch.live import Live
+from jupyter_tfguard.watch.crash.crash import Crash
+from jupyter_tfguard.watch.live.live import Live
 from jupyter_tfguard.watch.monitored import Kernel
 from jupyter_tfguard.watch.polling import SamplingThread
 from jupyter_tfguard.watch.watcher import Watcher

@@ -9,10 +9,10 @@ from typing import Any, cast
 import pytest
 
 from jupyter_tfguard.record.stacks import Frame, feeding
-from jupyter_tfguard.watch import stalls
-from jupyter_tfguard.watch.live import FitPlace, Live, LiveReader, fit_place
+from jupyter_tfguard.watch.hang import stalls
+from jupyter_tfguard.watch.hang.stalls import Stall
+from jupyter_tfguard.watch.live.live import FitPlace, Live, LiveReader, fit_place
 from jupyter_tfguard.watch.monitored import MonitoredKernel
-from jupyter_tfguard.watch.stalls import Stall
 
 pytestmark = pytest.mark.quick
 

@@ -14,11 +14,11 @@ import pytest
 
 from jupyter_tfguard.errors import SourceUnavailable
 from jupyter_tfguard.postmortem.capture import capture
-from jupyter_tfguard.watch.crash import Crash
-from jupyter_tfguard.watch.gpu_helper import GpuHelper
+from jupyter_tfguard.watch.crash.crash import Crash
+from jupyter_tfguard.watch.crash.process_handle import is_running
+from jupyter_tfguard.watch.gpu.gpu_helper import GpuHelper
 from jupyter_tfguard.watch.history import OWN_COLUMNS, SHARED_COLUMNS
 from jupyter_tfguard.watch.monitored import Kernel
-from jupyter_tfguard.watch.process_handle import is_running
 from jupyter_tfguard.watch.watcher import Watcher
 from tests.rigs.waiting import DEADLINE_SECONDS, wait_until
 
@@ -174,7 +174,9 @@ def test_the_return_code_is_the_last_resort(
 ) -> None:
     process = start(WAIT)
     monitored = watch.begin(process.pid)
-    monkeypatch.setattr("jupyter_tfguard.watch.process_handle.read_end", lambda pid, pidfd: None)
+    monkeypatch.setattr(
+        "jupyter_tfguard.watch.crash.process_handle.read_end", lambda pid, pidfd: None
+    )
     process.kill()
     wait_until(lambda: not monitored.handle.is_running())
     watch.watcher.ended(monitored, returncode=lambda: -9)

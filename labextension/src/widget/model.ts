@@ -1,4 +1,4 @@
-/** State of a panel in a notebook: the counterpart of `kernel/panel_state.py`. A sample is `tests/wire/widget.json`. */
+/** State of a panel in a notebook: the counterpart of `kernel/panel/panel_state.py`. A sample is `tests/wire/widget.json`. */
 import { isNearStop } from '../live/memory';
 import { Series } from '../series';
 import type { Guard, Host, Mark, Row, TensorFlowMemory, Training } from '../wire';

@@ -1,0 +1,1 @@
+"""Cells: start, end, memory, what holds it, and the alarm about growth."""

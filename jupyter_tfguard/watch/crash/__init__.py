@@ -1,0 +1,1 @@
+"""The end of a kernel: exit status, last text, facts."""

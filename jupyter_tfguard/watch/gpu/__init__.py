@@ -1,0 +1,1 @@
+"""GPUs, read by a helper process, and which kernel uses them."""

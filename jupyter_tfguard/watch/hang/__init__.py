@@ -1,0 +1,1 @@
+"""Kernels that hang, and fits that make no step."""

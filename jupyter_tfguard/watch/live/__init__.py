@@ -1,0 +1,1 @@
+"""What a running kernel reports, and what follows from its memory."""
