@@ -1,10 +1,13 @@
-"""The only module that parses and prints bytes, seconds and fractions.
+"""The only module that parses and prints bytes, seconds, counts and times of day.
 
-Bytes are Python ints until they are printed. Unknown (None or NaN) prints as an en dash, never as 0.
+Bytes are Python ints until they are printed. Unknown (None or NaN) prints as an en dash, never as 0. The panel prints
+bytes and counts by the same rule (``units.ts``): ``tests/wire/numbers.json`` has samples. A document that may be read
+elsewhere has times in UTC, everything else local times; both name the zone.
 """
 
 from __future__ import annotations
 
+import datetime
 import math
 
 UNKNOWN_TEXT = "–"
@@ -70,6 +73,23 @@ def human_count(number: float | None) -> str:
         if abs(number) >= size:
             return f"{number / size:.1f} {letter}"
     return f"{number:,.0f}"
+
+
+def local_time(moment: float | str) -> str:
+    """A time in the local zone: ``2026-11-21 02:14:07 CET``; a text that is not a time stays as it is.
+
+    Args:
+        moment: Unix seconds, or ISO 8601.
+    """
+    try:
+        found = (
+            datetime.datetime.fromisoformat(moment.replace("Z", "+00:00"))
+            if isinstance(moment, str)
+            else datetime.datetime.fromtimestamp(moment, datetime.timezone.utc)
+        )
+    except (ValueError, OverflowError, OSError):
+        return str(moment)
+    return found.astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")
 
 
 def parse_kib(text: str) -> int:

@@ -11,7 +11,7 @@ from ..record.equal import folded
 from ..redact import one_line
 from ..report.documents import crashes_json
 from ..report.stopped import stopped_cells
-from ..report.text import local_time
+from ..units import local_time
 from ._records import open_store
 from .why import NOTHING
 

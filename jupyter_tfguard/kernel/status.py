@@ -10,7 +10,7 @@ from ..places import FAST_FIX, slow_recordings
 from ..redact import one_line
 from ..report.stopped import StoppedCell
 from ..shield import noted_in_this_process
-from ..units import human_bytes, human_seconds, out_of
+from ..units import human_bytes, human_seconds, local_time, out_of
 from .header import watcher_alive
 from .session import GuardSession
 
@@ -123,5 +123,5 @@ def _last_crash(session: GuardSession) -> str:
     if not entries:
         return "Last crash: none recorded"
     newest = entries[0]
-    when = str(newest.get("crashed_at", ""))[:16].replace("T", " ")
-    return one_line(f"Last crash: {when} UTC, {newest.get('title')} Details: %tfguard why")
+    when = local_time(str(newest.get("crashed_at", "")))
+    return one_line(f"Last crash: {when}, {newest.get('title')} Details: %tfguard why")

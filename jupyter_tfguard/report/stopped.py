@@ -10,8 +10,7 @@ from ..errors import TfGuardError
 from ..record.contents import read_recording
 from ..record.events import Event, MemoryStopped
 from ..redact import one_line, printable
-from .text import local_time
-from .wire import utc_text
+from ..units import local_time
 
 _TITLES = {
     "not_started": "a run was not started: it needs more memory than is available",
@@ -53,7 +52,7 @@ class StoppedCell:
         cell = "a cell" if self.execution_count is None else f"cell [{self.execution_count}]"
         place = cell if self.notebook_path is None else f"{cell} of {self.notebook_path}"
         title = _TITLES.get(self.what, _STOPPED)
-        return one_line(f"{local_time(utc_text(self.time))}, {place}: {title}")
+        return one_line(f"{local_time(self.time)}, {place}: {title}")
 
     def text(self) -> str:
         """Headline and message, safe to print on a terminal."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import datetime
 import re
 import textwrap
 from typing import Any
 
 from ..redact import printable
-from ..units import UNKNOWN_TEXT, human_bytes
+from ..units import UNKNOWN_TEXT, human_bytes, local_time
 from .frames import short_frames
 from .memory import memory_sentence
 
@@ -68,15 +67,6 @@ def markdown(report: dict[str, Any]) -> str:
     # The fence is longer than any run of backquotes in the text, so that the text cannot end the block.
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
     return f"{fence}text\n{text}{fence}\n"
-
-
-def local_time(utc_text: str) -> str:
-    """``2026-11-21 02:14:07 CET``, in the local time zone; the text itself if it is not a time."""
-    try:
-        moment = datetime.datetime.fromisoformat(utc_text.replace("Z", "+00:00"))
-    except ValueError:
-        return utc_text
-    return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")
 
 
 def cause_text(finding: dict[str, Any]) -> str:

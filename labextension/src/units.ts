@@ -1,6 +1,6 @@
 /**
  * Formats numbers. Bytes use binary units. An unknown value is a dash, never 0. Contains only signs and units;
- * words that need translation are in `when.ts`.
+ * words that need translation are in `when.ts`. Bytes and counts as in `units.py`: `tests/wire/numbers.json` has samples.
  */
 
 export const UNKNOWN = '–';
@@ -10,32 +10,28 @@ const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'] as const;
 interface IScaled {
   readonly digits: string;
   readonly unit: string;
-  /** Of 1024. */
-  readonly power: number;
 }
 
-/** Whole numbers up to MiB, one decimal from GiB. */
+/** Whole numbers up to MiB; from GiB two decimals below 10, else one. */
 function scale(bytes: number): IScaled {
   let value = bytes;
   let power = 0;
-  while (Math.abs(round(value, power)) >= 1024 && power < BYTE_UNITS.length - 1) {
+  while (value >= 1023.5 && power < BYTE_UNITS.length - 1) {
     value /= 1024;
     power += 1;
   }
-  const digits = round(value, power).toFixed(decimals(power));
-  return { digits, unit: BYTE_UNITS[power] ?? '', power };
+  const decimals = power < 3 ? 0 : value < 9.995 ? 2 : 1;
+  return { digits: fixed(value, decimals), unit: BYTE_UNITS[power] ?? '' };
 }
 
-function decimals(power: number): number {
-  return power >= 3 ? 1 : 0;
+/** With so many decimals; a half is rounded to the even digit, as Python does. */
+function fixed(value: number, decimals: number): string {
+  const scaled = value * 10 ** decimals;
+  const isHalf = scaled % 1 === 0.5;
+  return (isHalf ? (2 * Math.round(scaled / 2)) / 10 ** decimals : value).toFixed(decimals);
 }
 
-function round(value: number, power: number): number {
-  const tenth = 10 ** decimals(power);
-  return Math.round(value * tenth) / tenth;
-}
-
-/** `5.9 GiB`, `612 MiB`. */
+/** `5.90 GiB`, `14.9 GiB`, `612 MiB`. */
 export function humanBytes(bytes: number | null): string {
   if (bytes === null) {
     return UNKNOWN;
@@ -46,10 +42,10 @@ export function humanBytes(bytes: number | null): string {
 
 /** Axis label for bytes: `0`, `4 GiB`, `512 MiB`. */
 export function tickBytes(bytes: number): string {
-  return bytes === 0 ? '0' : humanBytes(bytes).replace('.0 ', ' ');
+  return bytes === 0 ? '0' : humanBytes(bytes).replace(/\.0+ /, ' ');
 }
 
-/** Used and limit; the first without its unit if both units are equal: `5.9` and `8.0 GiB`. */
+/** Used and limit; the first without its unit if both units are equal: `5.90` and `8.00 GiB`. */
 export function bytesOfLimit(used: number | null, limit: number): [string, string] {
   if (used === null) {
     return [UNKNOWN, humanBytes(limit)];
@@ -58,7 +54,7 @@ export function bytesOfLimit(used: number | null, limit: number): [string, strin
   return [small.unit === scale(limit).unit ? small.digits : humanBytes(used), humanBytes(limit)];
 }
 
-/** A change: `+3.1 GiB`, `−40 MiB`, `0`. */
+/** A change: `+3.10 GiB`, `−40 MiB`, `0`. */
 export function signedBytes(bytes: number | null): string {
   if (bytes === null || bytes === 0) {
     return bytes === null ? UNKNOWN : '0';
@@ -66,19 +62,17 @@ export function signedBytes(bytes: number | null): string {
   return `${bytes < 0 ? '−' : '+'}${humanBytes(Math.abs(bytes))}`;
 }
 
-/** `9.8 M`, `12.4 k`, `313`. */
+/** `9.8 M`, `12,345`. */
 export function humanCount(count: number): string {
   const steps: [number, string][] = [
+    [1e12, 'T'],
     [1e9, 'G'],
-    [1e6, 'M'],
-    [1e4, 'k']
+    [1e6, 'M']
   ];
-  for (const [size, unit] of steps) {
-    if (count >= size) {
-      return `${(count / (unit === 'k' ? 1e3 : size)).toFixed(1)} ${unit}`;
-    }
-  }
-  return String(count);
+  const step = steps.find(([size]) => count >= size);
+  return step === undefined
+    ? count.toLocaleString('en-US', { maximumFractionDigits: 0 })
+    : `${fixed(count / step[0], 1)} ${step[1]}`;
 }
 
 /** A logged metric with three significant digits; exponents only for very small or large values. */

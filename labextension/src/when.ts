@@ -32,7 +32,7 @@ export function dayAndTime(seconds: number, now: number, trans: Trans): string {
   return then.toLocaleDateString();
 }
 
-/** `Saturday 21 November 2026, 02:14:07`, in the order of the user's language. */
+/** `Saturday 21 November 2026, 02:14:07 CET`, in the order of the user's language, with the time zone. */
 export function fullTime(stamp: string): string {
   const seconds = parseStamp(stamp);
   const day = new Date(seconds * 1000).toLocaleDateString(language(), {
@@ -41,7 +41,14 @@ export function fullTime(stamp: string): string {
     month: 'long',
     year: 'numeric'
   });
-  return `${day}, ${clock(seconds)}`;
+  return `${day}, ${clock(seconds)} ${zone(seconds)}`;
+}
+
+/** Short name of the user's time zone at a time: `CET`, `GMT+1`. */
+function zone(seconds: number): string {
+  const parts = new Intl.DateTimeFormat(language(), { timeZoneName: 'short' });
+  const found = parts.formatToParts(seconds * 1000).find(({ type }) => type === 'timeZoneName');
+  return found?.value ?? '';
 }
 
 /**
@@ -57,7 +64,7 @@ function language(): string | undefined {
   }
 }
 
-/** A span in its two largest units: `41 s`, `9 min`, `2 h 5 min`, `3 d`. */
+/** A span, coarser than in a report because it changes while it is read: `41 s`, `9 min`, `2 h 5 min`, `3 d`. */
 export function humanSpan(seconds: number, trans: Trans): string {
   const whole = Math.max(0, Math.round(seconds));
   if (whole < 90) {

@@ -63,13 +63,13 @@ def test_a_card_that_two_notebooks_share_tells_who_holds_what(start: Start) -> N
     mine = cuda_pid_behind(lab.server, "train")
     holding(cards.scenario.cards[0], [(mine, 7 * GIB), (other, 5 * GIB)], 200 * MIB)
     cards.show()
-    text = _wait_for(page, "this kernel 7.0 GiB", "held by other.ipynb 5.0 GiB")
+    text = _wait_for(page, "this kernel 7.00 GiB", "held by other.ipynb 5.00 GiB")
     assert "in use 12.2 of 15.0 GiB" in text
     assert "driver, display, hidden 200 MiB" in text
     assert "71 °C · 66 of 70 W · 83 % busy" in text
     text = _wait_for(page, "The GPU ran out of memory in cell [2]", "CELLS BY MEMORY")
     assert "What to change: " in text
-    assert "GPU 5.0 GiB" in text  # beside other.ipynb among the other kernels
+    assert "GPU 5.00 GiB" in text  # beside other.ipynb among the other kernels
     assert "[1] import ctypes" in text
     page.set_viewport_size({"width": 1440, "height": 1250})  # the whole panel
     pictures(page, "gpu-one")
@@ -78,4 +78,4 @@ def test_a_card_that_two_notebooks_share_tells_who_holds_what(start: Start) -> N
     panel.get_by_role("button", name="held by other.ipynb").click()
     page.locator(".lm-TabBar-tab.lm-mod-current", has_text="other.ipynb").wait_for()
     # The same card from the other notebook's side.
-    _wait_for(page, "this kernel 5.0 GiB", "held by train.ipynb 7.0 GiB")
+    _wait_for(page, "this kernel 5.00 GiB", "held by train.ipynb 7.00 GiB")

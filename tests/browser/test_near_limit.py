@@ -41,24 +41,24 @@ def test_the_limit_ahead_is_told_once_and_taken_back(
     status = page.locator(".jp-TfGuard-StatusItem")
     toast = page.locator(".Toastify__toast", has_text="leak.ipynb: memory will soon reach")
     toast.wait_for()  # with the panel closed
-    assert "the container limit of 1.5 GiB." in toast.inner_text()
+    assert "the container limit of 1.50 GiB." in toast.inner_text()
     assert page.locator(".jp-TfGuard-Panel:visible").count() == 0
     picture(page, "near-limit-notification", 1000)  # it slides in
-    assert re.search(r"▲ .* of 1\.5 GiB · limit in \d+ (s|min)", status.inner_text())
+    assert re.search(r"▲ .* of 1\.50 GiB · limit in \d+ (s|min)", status.inner_text())
     toast.get_by_role("button", name="Show memory").click()
     notice = page.locator(".jp-TfGuard-Panel .jp-TfGuard-LimitNotice")
     notice.wait_for()
     text = notice.inner_text()
     assert re.search(r"Limit in about (1 minute|\d0 seconds) at (9|1\d) MiB/s\.", text), text
     memory = page.locator(".jp-TfGuard-HostMemory").inner_text()
-    assert "of 1.5 GiB\n" in memory
+    assert "of 1.50 GiB\n" in memory
     assert "container limit · " in memory
     pictures(page, "panel-near-limit")
     command(page, "notebook:interrupt-kernel")
     page.wait_for_timeout(1000)
     page.locator(".jp-Notebook .jp-Cell").nth(2).click()
     run(page, "notebook:run-cell")
-    notice.wait_for(state="detached")
+    notice.wait_for(state="hidden")
     toast.wait_for(state="detached")
     page.wait_for_function(
         "!document.querySelector('.jp-TfGuard-StatusItem').innerText.includes('▲')"

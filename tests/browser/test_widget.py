@@ -109,7 +109,7 @@ def test_a_page_without_jupyter_shows_it_in_its_own_colours(
 ) -> None:
     page = bare(scheme, style)
     text = page.inner_text(WIDGET)
-    for part in ("6.1 of 8.0 GiB", "container limit", "epoch 3 of 10", "14.9 of 38.0 GiB"):
+    for part in ("6.10 of 8.00 GiB", "container limit", "epoch 3 of 10", "14.9 of 38.0 GiB"):
         assert part in text
     assert "memory growth on" in text
     assert colour_of(page, WIDGET, "background-color") == back

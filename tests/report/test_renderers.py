@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import pytest
@@ -317,14 +316,3 @@ def test_a_crash_of_another_notebook_is_named() -> None:
     assert whose(entry | {"notebook_path": None}, "k2", None) == (
         "Crash of another kernel (process 4711)."
     )
-
-
-def test_times_in_text_name_their_zone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TZ", "XYZ-3")
-    time.tzset()
-    try:
-        assert text.local_time("2026-11-21T02:14:07.123Z") == "2026-11-21 05:14:07 XYZ"
-    finally:
-        monkeypatch.undo()
-        time.tzset()
-    assert text.local_time("not a time") == "not a time"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from ...kernelspecs.command import STARTUP_FILE
 from ...options import options
 from ...places import DISABLE_VARIABLE, disabled_by_environment, user_settings_file
 from ...shield import read_problems
+from ...units import local_time
 from ..check import CheckResult, Status
 from ..environment import Environment
 
@@ -107,7 +107,7 @@ def _failures() -> CheckResult:
     if not problems:
         return CheckResult(FAILURES, Status.OK, "none in the last seven days")
     newest = problems[-1]
-    when = datetime.datetime.fromtimestamp(float(newest["time"])).strftime("%Y-%m-%d %H:%M")
+    when = local_time(float(newest["time"]))
     more = f" ({len(problems)} in all)" if len(problems) > 1 else ""
     text = f"{when}, {newest.get('place')}: {newest.get('what')}{more}"
     return CheckResult(FAILURES, Status.WARNING, text, newest.get("fix"))

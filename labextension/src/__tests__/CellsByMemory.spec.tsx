@@ -29,25 +29,25 @@ function rows(...cells: Cell[]): (string | null)[] {
 
 describe('Cells by memory', () => {
   it('shows how far memory rose and what was kept', () => {
-    expect(rows(cell())).toEqual(['[12] model.fit(x_train, y_train)+3.1 GiB peak · 410 MiB kept']);
+    expect(rows(cell())).toEqual(['[12] model.fit(x_train, y_train)+3.10 GiB peak · 410 MiB kept']);
   });
 
   it('says what was freed', () => {
     expect(rows(cell({ host_kept_bytes: -0.04 * GIB }))[0]).toContain('· 41 MiB freed');
-    expect(rows(cell({ host_kept_bytes: -2 * GIB }))[0]).toContain('· 2.0 GiB freed');
+    expect(rows(cell({ host_kept_bytes: -2 * GIB }))[0]).toContain('· 2.00 GiB freed');
     expect(rows(cell({ host_kept_bytes: 0 }))[0]).toContain('· nothing kept');
   });
 
   it('has a second line for the GPU, where it is known', () => {
     expect(rows(cell({ gpu_peak_bytes: 2 * GIB, gpu_kept_bytes: GIB }))[1]).toBe(
-      'GPU+2.0 GiB peak · 1.0 GiB kept'
+      'GPU+2.00 GiB peak · 1.00 GiB kept'
     );
-    expect(rows(cell({ gpu_peak_bytes: 2 * GIB }))[1]).toBe('GPU+2.0 GiB peak · – kept');
+    expect(rows(cell({ gpu_peak_bytes: 2 * GIB }))[1]).toBe('GPU+2.00 GiB peak · – kept');
   });
 
   it('marks the cell that runs, which has kept nothing yet', () => {
     expect(rows(cell({ running: true, host_kept_bytes: null }))).toEqual([
-      '[12] model.fit(x_train, y_train)+3.1 GiB peak · running'
+      '[12] model.fit(x_train, y_train)+3.10 GiB peak · running'
     ]);
   });
 

@@ -29,8 +29,8 @@ describe('One card', () => {
       'in use40.0 of 80.0 GiB',
       'this kernel16.0 GiB',
       'held by b.ipynb20.0 GiB',
-      'process 4811 · tritonserver2.0 GiB',
-      'driver, display, hidden2.0 GiB'
+      'process 4811 · tritonserver2.00 GiB',
+      'driver, display, hidden2.00 GiB'
     ]);
     expect(widths(drawn)).toEqual(['this 20%', 'notebook 25%', 'process 2.5%', 'rest 2.5%']);
     expect(drawn.text).toContain('34 °C · 72 of 700 W · 0 % busy');
@@ -50,7 +50,7 @@ describe('One card', () => {
     const child = holder({ kernel_id: 'b', used_bytes: 2 * GIB, pid: 12, name: 'python3' });
     const parent = { ...other('b', 3), pid: 11, notebook_path: 'b.ipynb' };
     const drawn = draw([held(0, 5, [parent, child])]);
-    expect(rows(drawn)).toEqual(['in use5.0 of 80.0 GiB', 'held by b.ipynb5.0 GiB']);
+    expect(rows(drawn)).toEqual(['in use5.00 of 80.0 GiB', 'held by b.ipynb5.00 GiB']);
     expect(drawn.node.querySelector('li [title]')?.getAttribute('title')).toContain('11, 12');
   });
 
@@ -60,7 +60,7 @@ describe('One card', () => {
     );
     const drawn = draw([held(0, 20, [own(11), ...many])]);
     expect(drawn.node.querySelectorAll('.jp-TfGuard-list > li')).toHaveLength(5);
-    expect(drawn.text).toContain('6 more6.0 GiB');
+    expect(drawn.text).toContain('6 more6.00 GiB');
   });
 
   it('shows the tensors inside what the kernel holds, with their peak and limit', () => {

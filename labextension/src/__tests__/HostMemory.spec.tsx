@@ -40,7 +40,7 @@ describe('the memory of the kernel', () => {
       model.kernel = at(mebibytes);
       act(() => moved.emit());
       const shown = drawn.node.querySelector('.jp-TfGuard-big')?.textContent;
-      expect(shown).toBe(`${mebibytes + 1} MiB of 1.0 GiB`);
+      expect(shown).toBe(`${mebibytes + 1} MiB of 1.00 GiB`);
       expect(drawn.text).toContain(`${1023 - mebibytes} MiB free`);
       expect(drawn.text).toContain(`this kernel ${mebibytes} MiB · rest 1 MiB`);
       expect(drawn.node.querySelector('details:not([open])')?.textContent).toContain(

@@ -57,7 +57,7 @@ describe('Eight cards', () => {
       'GPU 5 · H100 80GB HBM3, 80 GiB',
       'Other GPUs · 80 GiB each, H100 80GB HBM3'
     ]);
-    expect(folded(drawn)[0]).toBe('GPU 0 · this kernel 410 MiB1.0 GiB');
+    expect(folded(drawn)[0]).toBe('GPU 0 · this kernel 410 MiB1.00 GiB');
   });
 
   it('show no more than four in full where the kernel works on all', () => {
@@ -83,13 +83,13 @@ describe('MIG', () => {
     expect(drawn.text).not.toContain(note);
     expect(titles(drawn)).toEqual([
       'GPU 0 · A100-SXM4, 80 GiB',
-      'GPU 0 · MIG 0 · 1g.10gb, 9.8 GiB',
-      'GPU 0 · MIG 1 · 1g.10gb, 9.8 GiB'
+      'GPU 0 · MIG 0 · 1g.10gb, 9.75 GiB',
+      'GPU 0 · MIG 1 · 1g.10gb, 9.75 GiB'
     ]);
     expect(drawn.text).toContain('split into 2 MIG instances');
     expect(drawn.text).toContain('34 °C · 72 of 700 W');
     expect(drawn.node.querySelectorAll('.jp-TfGuard-bar')).toHaveLength(2);
-    expect(rows(drawn)).toContain('in use4.0 of 9.8 GiB');
+    expect(rows(drawn)).toContain('in use4.00 of 9.75 GiB');
   });
 
   it('folds the instances that this kernel does not use where there are many', () => {
@@ -98,8 +98,8 @@ describe('MIG', () => {
     const drawn = draw([parent, ...seven]);
     expect(titles(drawn)).toEqual([
       'GPU 0 · A100-SXM4, 80 GiB',
-      'GPU 0 · MIG 4 · 1g.10gb, 9.8 GiB',
-      'Other MIG instances · 9.8 GiB each, 1g.10gb'
+      'GPU 0 · MIG 4 · 1g.10gb, 9.75 GiB',
+      'Other MIG instances · 9.75 GiB each, 1g.10gb'
     ]);
     expect(folded(drawn)).toHaveLength(6);
     expect(folded(draw([parent, ...seven.slice(0, 3)]))[0]).toBe('GPU 0 · 3 MIG instances');

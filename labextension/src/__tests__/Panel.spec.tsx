@@ -15,8 +15,8 @@ describe('Panel', () => {
     const { text } = draw();
     expect(text).toContain('TF Guard · train.ipynb');
     expect(text).toContain('guarding');
-    expect(text).toContain('5.9 GiB');
-    expect(text).toContain('of 8.0 GiBcontainer limit');
+    expect(text).toContain('5.90 GiB');
+    expect(text).toContain('of 8.00 GiBcontainer limit');
     expect(text).toContain('✓ memory growth on, seen working');
   });
 
@@ -38,7 +38,7 @@ describe('Panel', () => {
     unreadable.training!.logs = null as never;
     const others = [{ ...sample('tick').others[0], notebook_path: 7 }];
     const { text } = draw({ kernel: unreadable, others });
-    expect(text).toContain('of 8.0 GiBcontainer limit');
+    expect(text).toContain('of 8.00 GiBcontainer limit');
     expect(text).toContain('GPU');
     expect(text).toContain('Past crashes');
   });
@@ -247,7 +247,7 @@ describe('Panel', () => {
       others: [known, unknown, { ...known, kernel_id: 'x', gpu_bytes: 0 }]
     });
     const rows = [...node.querySelectorAll('.jp-TfGuard-Others li')].map(row => row.textContent);
-    expect(rows).toEqual(['eda.ipynb614 MiB · GPU 9.1 GiB', 'big.ipynb–', 'eda.ipynb614 MiB']);
+    expect(rows).toEqual(['eda.ipynb614 MiB · GPU 9.10 GiB', 'big.ipynb–', 'eda.ipynb614 MiB']);
   });
 
   it('greets a new user', () => {

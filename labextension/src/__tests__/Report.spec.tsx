@@ -120,7 +120,7 @@ describe('Report', () => {
     charts.drawn.length = 0;
     draw();
     expect(charts.drawn[0]).toMatchObject({
-      limit: { value: 8589934592, label: 'container limit 8.0 GiB' },
+      limit: { value: 8589934592, label: 'container limit 8.00 GiB' },
       marks: [
         { kind: 'cell', label: '[7]' },
         { kind: 'fit', label: '[12] fit' },
@@ -129,7 +129,7 @@ describe('Report', () => {
         { kind: 'warning', label: '90 % of the limit' }
       ],
       end: { time: 1795227247.123 },
-      description: 'Kernel memory before the crash: peak 8.0 GiB; container limit 8.0 GiB'
+      description: 'Kernel memory before the crash: peak 7.98 GiB; container limit 8.00 GiB'
     });
   });
 

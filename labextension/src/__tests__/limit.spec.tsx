@@ -77,10 +77,10 @@ describe('the time until the limit', () => {
 
   it('is in the status bar when it is minutes', () => {
     expect(statusText(brief({ host: host(7.4, 214) }), trans)).toBe(
-      '▲ 7.4 of 8.0 GiB · limit in 4 min'
+      '▲ 7.40 of 8.00 GiB · limit in 4 min'
     );
-    expect(statusText(brief({ host: host(5, 900) }), trans)).toBe('5.0 of 8.0 GiB');
-    expect(statusText(brief({ host: host(7.4) }), trans)).toBe('▲ 7.4 of 8.0 GiB');
+    expect(statusText(brief({ host: host(5, 900) }), trans)).toBe('5.00 of 8.00 GiB');
+    expect(statusText(brief({ host: host(7.4) }), trans)).toBe('▲ 7.40 of 8.00 GiB');
     const status = sample('status');
     expect(statusText(status.kernels[2] ?? null, trans)).toBe('');
   });
@@ -100,9 +100,9 @@ describe('the time until the limit', () => {
       used_bytes: used * GIB
     });
     expect(isNearLimit(charged(2.4))).toBe(false);
-    expect(statusText(brief({ host: charged(2.4) }), trans)).toBe('2.4 of 3.0 GiB');
-    expect(memoryText(charged(2.4), trans)).toBe('2.4 of 3.0 GiB');
-    expect(statusText(brief({ host: charged(2.9) }), trans)).toBe('▲ 2.9 of 3.0 GiB');
+    expect(statusText(brief({ host: charged(2.4) }), trans)).toBe('2.40 of 3.00 GiB');
+    expect(memoryText(charged(2.4), trans)).toBe('2.40 of 3.00 GiB');
+    expect(statusText(brief({ host: charged(2.9) }), trans)).toBe('▲ 2.90 of 3.00 GiB');
   });
 
   it('shows what the limit counts, with the shares of others in a container', () => {
@@ -111,15 +111,15 @@ describe('the time until the limit', () => {
       limit: { bytes: 8 * GIB, name: 'container limit', kind: 'cgroup' },
       used_bytes: used * GIB
     });
-    expect(statusText(brief({ host: shared(6) }), trans)).toBe('6.0 of 8.0 GiB');
+    expect(statusText(brief({ host: shared(6) }), trans)).toBe('6.00 of 8.00 GiB');
     const other = { ...otherKernel(), rss_bytes: 3 * GIB };
     expect(sharesText(memoryShares(shared(6), [other]), trans)).toBe(
-      'this kernel 2.0 GiB · other kernels 3.0 GiB · rest 1.0 GiB'
+      'this kernel 2.00 GiB · other kernels 3.00 GiB · rest 1.00 GiB'
     );
     expect(sharesText(memoryShares(shared(4), [other]), trans)).toBe(
-      'this kernel 2.0 GiB · other kernels 2.0 GiB · rest 0 B'
+      'this kernel 2.00 GiB · other kernels 2.00 GiB · rest 0 B'
     );
-    expect(statusText(brief({ host: shared(7.6) }), trans)).toBe('▲ 7.6 of 8.0 GiB');
+    expect(statusText(brief({ host: shared(7.6) }), trans)).toBe('▲ 7.60 of 8.00 GiB');
   });
 });
 
@@ -134,20 +134,22 @@ describe('a limit of address space', () => {
   it('is read from the stream', () => {
     const read = sample('number_ulimit').host;
     expect(memoryText(read, trans)).toBe('12.0 of 16.0 GiB');
-    expect(limitText(read, trans)).toBe(`${name} · 4.0 GiB free`);
+    expect(limitText(read, trans)).toBe(`${name} · 4.00 GiB free`);
   });
 
   it('is shown with what it counts, even if little is resident', () => {
-    expect(memoryText(limited(2.9), trans)).toBe('2.9 of 4.0 GiB');
+    expect(memoryText(limited(2.9), trans)).toBe('2.90 of 4.00 GiB');
     expect(memoryShares(limited(2.9), [])).toBeNull();
-    expect(statusText(brief({ host: limited(2.9) }), trans)).toBe('2.9 of 4.0 GiB');
+    expect(statusText(brief({ host: limited(2.9) }), trans)).toBe('2.90 of 4.00 GiB');
     expect(limitFraction(limited(2.9))).toBe(2.9 / 4);
-    expect(statusText(brief({ host: limited(3.8) }), trans)).toBe('▲ 3.8 of 4.0 GiB');
+    expect(statusText(brief({ host: limited(3.8) }), trans)).toBe('▲ 3.80 of 4.00 GiB');
   });
 
   it('has a short name in a chart, as other limits have theirs', () => {
-    expect(limitLabel({ bytes: 4 * GIB, name })).toBe('ulimit -v 4.0 GiB');
-    expect(limitLabel({ bytes: 8 * GIB, name: 'container limit' })).toBe('container limit 8.0 GiB');
+    expect(limitLabel({ bytes: 4 * GIB, name })).toBe('ulimit -v 4.00 GiB');
+    expect(limitLabel({ bytes: 8 * GIB, name: 'container limit' })).toBe(
+      'container limit 8.00 GiB'
+    );
   });
 
   it('does not kill, and the text does not say so', () => {

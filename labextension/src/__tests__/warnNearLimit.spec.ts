@@ -30,8 +30,8 @@ describe('the warning before a limit', () => {
     limitsAhead.emit(kernels);
     limitsAhead.emit(kernels);
     expect(messages()).toEqual([
-      'train.ipynb: memory will soon reach the container limit of 8.0 GiB.',
-      'pandas.ipynb: memory is rising and is near the container limit of 8.0 GiB.'
+      'train.ipynb: memory will soon reach the container limit of 8.00 GiB.',
+      'pandas.ipynb: memory is rising and is near the container limit of 8.00 GiB.'
     ]);
     limitsAhead.emit([{ ...kernels[0], run: 'the next' }]);
     expect(messages()).toHaveLength(3);

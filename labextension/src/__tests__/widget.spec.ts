@@ -23,9 +23,9 @@ describe('the panel in a notebook', () => {
     for (const part of [
       'TF Guard · train.ipynb',
       'guarding, running a cell',
-      '6.1 of 8.0 GiB',
-      'container limit · 1.9 GiB free',
-      'this kernel 5.9 GiB · rest 205 MiB',
+      '6.10 of 8.00 GiB',
+      'container limit · 1.90 GiB free',
+      'this kernel 5.90 GiB · rest 205 MiB',
       'epoch 3 of 10 · step 219 of 313',
       '14.9 of 38.0 GiB',
       'memory growth on'
@@ -33,8 +33,8 @@ describe('the panel in a notebook', () => {
       expect(text).toContain(part);
     }
     const chart = charts.drawn[0] as IChartData;
-    expect(chart.limit).toEqual({ value: 8 * 2 ** 30, label: 'container limit 8.0 GiB' });
-    expect(chart.description).toContain('6.1 GiB of 8.0 GiB, container limit');
+    expect(chart.limit).toEqual({ value: 8 * 2 ** 30, label: 'container limit 8.00 GiB' });
+    expect(chart.description).toContain('6.10 GiB of 8.00 GiB, container limit');
   });
 
   it('moves with each message, and keeps the line', () => {
@@ -48,7 +48,7 @@ describe('the panel in a notebook', () => {
       type: 'state',
       state: { ...widgetSample.state, host, busy: false, training: null }
     });
-    expect(el.textContent).toContain('7.0 of 8.0 GiB');
+    expect(el.textContent).toContain('7.00 of 8.00 GiB');
     expect(el.textContent).toContain('guarding, idle');
     expect(el.querySelector<HTMLElement>('.jp-TfGuard-Training')?.hidden).toBe(true);
     expect(model.sent).toEqual([{ type: 'opened' }]);
@@ -154,7 +154,7 @@ describe('the panel in a notebook', () => {
     expect(el.textContent).toContain('have different versions');
     leave();
     draw().receive({ type: 'something new' });
-    expect(el.textContent).toContain('6.1 of 8.0 GiB');
+    expect(el.textContent).toContain('6.10 of 8.00 GiB');
   });
 
   it('says that the kernel is silent while a cell runs', async () => {

@@ -73,7 +73,7 @@ function CellRow({ cell, trans }: { cell: Cell; trans: Trans }): React.JSX.Eleme
   );
 }
 
-/** `+3.1 GiB peak · 410 MiB kept`, `+18 MiB peak · 71 MiB freed`; the second part appears when the cell has ended. */
+/** `+3.10 GiB peak · 410 MiB kept`, `+18 MiB peak · 71 MiB freed`; the second part appears when the cell has ended. */
 function Change(props: {
   readonly peak: number | null;
   readonly kept: number | null;

@@ -41,7 +41,7 @@ function otherName(other: OtherKernel, trans: Trans): string {
   return other.kernel_name ?? trans.__('kernel without a notebook');
 }
 
-/** `2.4 GiB · GPU 9.1 GiB`; the second part only if the kernel is known to use GPU memory. */
+/** `2.40 GiB · GPU 9.10 GiB`; the second part only if the kernel is known to use GPU memory. */
 function heldText({ gpu_bytes, rss_bytes }: OtherKernel, trans: Trans): string {
   const host = humanBytes(rss_bytes);
   return gpu_bytes === null || gpu_bytes <= 0

@@ -5,7 +5,7 @@ import type { Trans } from '../words';
 
 import type { IShares } from './memory';
 
-/** `6.1 of 8.0 GiB`: the number that panel, widget and status bar show. Without a limit, the number alone. */
+/** `6.10 of 8.00 GiB`: the number that panel, widget and status bar show. Without a limit, the number alone. */
 export function memoryText({ limit, used_bytes }: Host, trans: Trans): string {
   return limit === null || used_bytes === null
     ? humanBytes(used_bytes)
@@ -22,7 +22,7 @@ export function limitText(host: Host, trans: Trans): string {
   return free === null ? limit.name : trans.__('%1 · %2 free', limit.name, humanBytes(free));
 }
 
-/** `this kernel 1.2 GiB · other kernels 300 MiB · rest 80 MiB`; empty for the limit of one process. */
+/** `this kernel 1.20 GiB · other kernels 300 MiB · rest 80 MiB`; empty for the limit of one process. */
 export function sharesText(shares: IShares | null, trans: Trans): string {
   return shares === null
     ? ''
@@ -33,7 +33,7 @@ export function sharesText(shares: IShares | null, trans: Trans): string {
       ].join(' · ');
 }
 
-/** `container limit 8.0 GiB`, `ulimit -v 4.0 GiB`: short enough for the chart of a narrow panel. */
+/** `container limit 8.00 GiB`, `ulimit -v 4.00 GiB`: short enough for the chart of a narrow panel. */
 export function limitLabel(limit: { readonly bytes: number; readonly name: string }): string {
   const name = /\((.+)\)$/.exec(limit.name)?.[1] ?? limit.name;
   return `${name} ${humanBytes(limit.bytes)}`;

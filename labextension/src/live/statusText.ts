@@ -5,7 +5,7 @@ import { shortSpan } from './forecastText';
 import { memoryText } from './hostText';
 import { isLimitSoon, isNearLimit } from './memory';
 
-/** `5.9 of 8.0 GiB`, with ▲ near the limit or during a hang; empty while unknown. */
+/** `5.90 of 8.00 GiB`, with ▲ near the limit or during a hang; empty while unknown. */
 export function statusText(kernel: Brief | null, trans: Trans): string {
   if (kernel === null || !kernel.watched || kernel.host.used_bytes === null) {
     return '';

@@ -10,7 +10,7 @@ export function titleOf({ nvml_index, mig_index }: GpuDevice, trans: Trans): str
     : trans.__('GPU %1 · MIG %2', nvml_index, mig_index);
 }
 
-/** `A100-SXM4, 40 GiB`, `1g.10gb, 9.8 GiB`: without the vendor, and with the size only once. */
+/** `A100-SXM4, 40 GiB`, `1g.10gb, 9.75 GiB`: without the vendor, and with the size only once. */
 export function modelOf(device: GpuDevice): string {
   const { memory_total_bytes: total } = device;
   return total === null ? shortName(device) : `${shortName(device)}, ${tickBytes(total)}`;
