@@ -43,6 +43,7 @@ class Estimate:
         gradients_bytes: Gradients of all weights; part of the memory of the step.
         weights_bytes: Weights that do not exist yet.
         slots_bytes: Variables of the optimizer that do not exist yet, beyond what fits into free memory of the pool.
+        activations_bytes: Everything else that a step holds in tensors.
         graph_bytes: Fixed cost of the nodes of the graph, and of the first step.
         data_bytes: Copies of the arrays given to ``fit``, and batches that wait in its pipeline.
         unknown: Layers or operations whose size is a guess.
@@ -55,6 +56,7 @@ class Estimate:
     gradients_bytes: int
     weights_bytes: int
     slots_bytes: int
+    activations_bytes: int
     graph_bytes: int
     data_bytes: int
     unknown: tuple[str, ...]
@@ -157,6 +159,7 @@ class QuickPrediction:
             gradients_bytes=gradients,
             weights_bytes=weights,
             slots_bytes=slots,
+            activations_bytes=step - weights - slots - gradients,
             graph_bytes=graph,
             data_bytes=data,
             unknown=self._unknown,
