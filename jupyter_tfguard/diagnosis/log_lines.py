@@ -138,7 +138,20 @@ def without_guesses(text: str) -> str:
     """The line without what its author only supposes, or only programmed."""
     if text.lstrip().startswith(_CODE_BEGINS) and _CODE.match(text):
         return ""
-    if (
+    return _GUESS.sub("", text) if _may_guess(text) else text
+
+
+def all_without_guesses(texts: Sequence[str]) -> list[str]:
+    """The lines without guesses. Most logs have none, which one look at the whole text shows."""
+    whole = "\n".join(texts)
+    if not _may_guess(whole) and not any(begin in whole for begin in _CODE_BEGINS):
+        return list(texts)
+    return [without_guesses(text) for text in texts]
+
+
+def _may_guess(text: str) -> bool:
+    """Much faster than the pattern: most lines have no such word."""
+    return (
         " be " in text
         or " have " in text
         or "ly " in text
@@ -158,9 +171,7 @@ def without_guesses(text: str) -> str:
         or "stands" in text
         or " is " in text
         or "?" in text
-    ):
-        return _GUESS.sub("", text)
-    return text
+    )
 
 
 def log_lines(text: str) -> list[LogLine]:
@@ -169,7 +180,10 @@ def log_lines(text: str) -> list[LogLine]:
         text = text.translate(_CHARACTERS)
     if "tTraceback (most" in text or "rTraceback (most" in text:
         text = _HEAD_WITHOUT_GAP.sub("    ", text)
-    lines = [_bare(line) for line in uncarried(text.split("\n"))]
+    lines = uncarried(text.split("\n"))
+    if "\\n" in text or "</" in text or "<br" in text:
+        lines = [_unwoven(line) for line in lines]
+    lines = [_bare(line) for line in lines]
     return list(_read(enumerate(_unindented(_rejoined(lines)), 1)))
 
 
@@ -180,6 +194,15 @@ def native_lines(lines: Iterable[str]) -> list[LogLine]:
 
 def _bare(line: str) -> str:
     """The line without the JSON of a notebook file, and without what a launcher puts before each line."""
+    if line.endswith(('"', '",', '"\r', '",\r')):
+        line = _of_json(line)
+    if line[:1] in _BEFORE or "| " in line[:70] or "]: " in line[:100]:
+        return _PREFIX.sub("", line, count=1)
+    return line
+
+
+def _unwoven(line: str) -> str:
+    """The line without tags of a web page, and as the lines that it was before it became one string."""
     if "\\n" in line and _ESCAPED_END.search(line) is not None:
         line = (
             line.replace("\\r\\n", "\r")
@@ -187,13 +210,7 @@ def _bare(line: str) -> str:
             .replace("\\t", "\t")
             .replace('\\"', '"')
         )
-    if "</" in line or "<br" in line:
-        line = _TAGS.sub(lambda tag: "\r" if tag[0].startswith("<br") else "", line)
-    if line.endswith(('"', '",', '"\r', '",\r')):
-        line = _of_json(line)
-    if line[:1] in _BEFORE or "| " in line[:70] or "]: " in line[:100]:
-        return _PREFIX.sub("", line, count=1)
-    return line
+    return _TAGS.sub(lambda tag: "\r" if tag[0].startswith("<br") else "", line)
 
 
 def _of_json(line: str) -> str:

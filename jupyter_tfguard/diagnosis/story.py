@@ -19,8 +19,8 @@ from .log_lines import (
     TRACEBACK,
     Haystack,
     LogLine,
+    all_without_guesses,
     is_cut_in_traceback,
-    without_guesses,
 )
 from .progress import (
     DONE,
@@ -81,7 +81,7 @@ class Story:
     @cached_property
     def haystack(self) -> Haystack:
         """The lines as one text."""
-        return Haystack([without_guesses(line.text) for line in self.lines])
+        return Haystack(all_without_guesses([line.text for line in self.lines]))
 
     @cached_property
     def last_progress(self) -> int:
