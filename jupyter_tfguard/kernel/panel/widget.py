@@ -15,7 +15,7 @@ from ..session import GuardSession
 from ..status import status_text
 from .panel import Panel
 
-STATIC = Path(__file__).parents[1] / "static"
+STATIC = Path(__file__).parents[2] / "static"
 
 
 def show(session: GuardSession) -> None:

@@ -24,7 +24,7 @@ START_SECONDS = 20.0  # the driver of an idle machine with eight GPUs needs this
 RESTART_SECONDS = 60.0
 _EVENTS_SECONDS, _EVENT_LIMIT = 600.0, 100
 _LINE_LIMIT_BYTES = 1 << 20
-_PACKAGE_PARENT = Path(__file__).resolve().parents[2]
+_PACKAGE_PARENT = Path(__file__).resolve().parents[3]
 _STUCK = "The NVIDIA driver library (NVML) does not answer, and the process that queried it cannot be killed"
 
 
