@@ -14,7 +14,7 @@ from ..units import out_of
 from .observed import Observed
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class Cell(CellStart):
     """The running cell, or the last one that ran: its start, and whether it is still running."""
 
@@ -26,7 +26,7 @@ class Cell(CellStart):
         return f"cell [{self.execution_count}]" if self.execution_count else "a cell"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class Fit(FitStart):
     """The fit, evaluate, predict or training loop that is running: its start, with what is known newer about it.
 

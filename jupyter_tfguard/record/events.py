@@ -2,6 +2,9 @@
 
 A new event is one class here, in `KINDS`, and the place that emits it. ``FORMAT.md`` lists them all; a test compares it.
 Sizes are bytes, times Unix seconds. Unknown is None: a notebook can write anything into its own journal.
+
+No event is changed after it was made. The classes are not frozen, because a kernel makes all of them when it starts, and
+Python needs three times as long for frozen ones that can be compared.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ Lines = Annotated[tuple[str, ...], 8]
 Holders = Annotated[tuple[Holder, ...], 3]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class Event:
     """An event. On disk: its `kind` and its fields; a field that has a default only where it differs from that.
 
@@ -51,14 +54,14 @@ class Event:
 Emit = Callable[[Event], None]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class Probe(Event):
     """The doctor's test process ran."""
 
     kind = "probe"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class StartEvent(Event):
     """Something begins. `kept_bytes`: resident memory without pages of files."""
 
@@ -71,7 +74,7 @@ class StartEvent(Event):
         return self.rss_bytes if self.kept_bytes is None else self.kept_bytes
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class CellStart(StartEvent):
     """A cell starts. `head`: first characters of its source; None if source text is not recorded."""
 
@@ -82,7 +85,7 @@ class CellStart(StartEvent):
     peak_bytes: Size
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Array:
     """A top-level array of the notebook."""
 
@@ -90,7 +93,7 @@ class Array:
     bytes: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class CellEnd(Event):
     """A cell has ended. `error`: class name of its exception. `arrays`: the largest."""
 
@@ -108,7 +111,7 @@ class CellEnd(Event):
     gpu_bytes: Size
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class LoopStart(StartEvent):
     """The user's own training loop starts. `what`: `LOOP`."""
 
@@ -118,7 +121,7 @@ class LoopStart(StartEvent):
     optimizer: Name
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class FitStart(LoopStart):
     """A fit, evaluate or predict starts. The models are counted only for a fit; the rest is None for a loop."""
 
@@ -137,7 +140,7 @@ class FitStart(LoopStart):
     kept_data: tuple[Kept, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class FitReady(Event):
     """More is known of a fit that has started."""
 
@@ -148,7 +151,7 @@ class FitReady(Event):
     parameter_count: Count = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class EpochEnd(Event):
     """An epoch of a fit has ended. `epoch`: from 1. `logs`: numbers by name; NaN and infinite ones are kept."""
 
@@ -159,7 +162,7 @@ class EpochEnd(Event):
     seconds: float | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class FitEnd(Event):
     """A fit or loop has ended. `error`: class name of its exception."""
 
@@ -175,7 +178,7 @@ class FitEnd(Event):
         return cls(fit_id=fit_id, ok=error is None, error=name)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class CheckpointWritten(Event):
     """A checkpoint was written.
 
@@ -194,7 +197,7 @@ class CheckpointWritten(Event):
     what: Name = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class ExitRequested(Event):
     """The end of the kernel was requested. `how`: ``shutdown_request`` or ``quit``."""
 
@@ -203,7 +206,7 @@ class ExitRequested(Event):
     restart: bool | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class MemoryGrowthSetting(Event):
     """TensorFlow's memory growth was read, and is another than before."""
 
@@ -212,7 +215,7 @@ class MemoryGrowthSetting(Event):
     text: str | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class Import(Event):
     """TensorFlow or Keras was imported."""
 
@@ -221,7 +224,7 @@ class Import(Event):
     version: Name
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class GpuDevice(Event):
     """TensorFlow has created a GPU device, such as ``GPU:0``. `limit_bytes`: what it may use of the card."""
 
@@ -231,7 +234,7 @@ class GpuDevice(Event):
     bus_id: Annotated[str | None, 20]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class Notice(Event):
     """Memory ran out, or will, and the kernel went on. `lines`: what the user was shown.
 
@@ -245,7 +248,7 @@ class Notice(Event):
     lines: Lines
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class GpuOom(Notice):
     """A cell failed because GPU memory ran out."""
 
@@ -253,7 +256,7 @@ class GpuOom(Notice):
     mark = "GPU OOM"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class MemoryStopped(Notice):
     """The guard stopped a cell or refused a request. `available_bytes`, `limit_bytes`: at that moment."""
 
@@ -266,7 +269,7 @@ class MemoryStopped(Notice):
     holders: Holders
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class MemoryGrowth(Notice):
     """An alarm: memory grew steadily."""
 
