@@ -121,7 +121,7 @@ def test_a_failure_of_ours_leaves_the_fit_alone(keras_kernel: GuardedKernel) -> 
     broken = """
 from jupyter_tfguard.training.watch import FitWatch
 def fail(*_): raise RuntimeError("ours, not yours")
-kept = {name: getattr(FitWatch, name) for name in ("begins", "look", "epoch_ends", "ends")}
+kept = {name: getattr(FitWatch, name) for name in ("begins", "poll", "epoch_ends", "ends")}
 for name in kept: setattr(FitWatch, name, fail)
 h = model.fit(x, y, epochs=2, verbose=0); print(len(h.history["loss"]))
 FitWatch.__init__ = (lambda old: (lambda self, *a: fail()))(FitWatch.__init__)
