@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import signal
 import time
 from collections.abc import Callable, Mapping
@@ -52,6 +53,7 @@ def test_no_alarm_is_lost_in_the_callback_and_no_file_is_given_up(
     watch = FitWatch(progress, board, recording.emit, Unbuilt(), CheckpointWatch((), since=0.0))
     callback = make_callback_class(Base)(watch)
     before = signal.signal(signal.SIGALRM, out_of_time)
+    gc.disable()  # Python swallows what is raised in a callback of the garbage collector
     try:
         for _ in range(ALARMS):
             with pytest.raises(TimeoutError):
@@ -59,6 +61,7 @@ def test_no_alarm_is_lost_in_the_callback_and_no_file_is_given_up(
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        gc.enable()
     assert shield.noted_in_this_process() == []
     recording.event("still_written")
     recording.set_progress({"step": -1})
