@@ -2,7 +2,7 @@
 import type { CommandRegistry } from '@lumino/commands';
 
 import { shieldIcon } from './icons';
-import type { Trans } from './words';
+import type { Trans } from './trans';
 
 export const CommandIDs = {
   openPanel: 'tfguard:open-panel',

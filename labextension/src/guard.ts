@@ -16,8 +16,8 @@ import { StatusItem } from './live/StatusItem';
 import { warnNearLimit } from './live/warnNearLimit';
 import { GuardModel } from './model';
 import { systemClipboard } from './parts/copying';
-import { DeathNotice } from './postmortem/DeathNotice';
-import type { INotifier } from './postmortem/DeathNotice';
+import { CrashNotice } from './postmortem/CrashNotice';
+import type { INotifier } from './postmortem/CrashNotice';
 import { CellMarks } from './postmortem/cellMarks';
 import { watchRestartDialogs } from './postmortem/restartDialog';
 import type { IOpenSession } from './postmortem/restartDialog';
@@ -48,12 +48,12 @@ export class Guard {
     this._model = new GuardModel({ api: this._api, stream: new GuardStream(settings) });
     this._copy = systemClipboard(_trans);
     this._session = new CurrentSession(_app.shell);
-    this._notice = new DeathNotice({
+    this._notice = new CrashNotice({
       trans: _trans,
       fetch: id => this._api.report(id),
       hasNotebook: id => this._openSessions().some(({ kernelId }) => kernelId === id),
       notifier: this._notifier(),
-      onDeath: entry => {
+      onCrash: entry => {
         void this._model.refreshCrashes();
         if (this._settings.openReportOnCrash && !entry.kernel_alive) {
           this._reports.open(entry.id);
@@ -261,7 +261,7 @@ export class Guard {
   private readonly _model: GuardModel;
   private readonly _copy: ReturnType<typeof systemClipboard>;
   private readonly _session: CurrentSession;
-  private readonly _notice: DeathNotice;
+  private readonly _notice: CrashNotice;
   private readonly _cellMarks: CellMarks;
   private readonly _panel: PanelWidget;
   private readonly _reports: Reports;

@@ -9,7 +9,7 @@ import type { ISignal } from '@lumino/signaling';
 import type { GuardApi } from './api';
 import { CurrentKernel } from './currentKernel';
 import type { ITarget, ShownOutOfMemory } from './currentKernel';
-import { Deaths } from './deaths';
+import { Crashes } from './crashes';
 import type { Series } from './series';
 import { ServerLink } from './serverLink';
 import type { ServerState } from './serverLink';
@@ -53,8 +53,8 @@ export class GuardModel implements IDisposable {
   constructor(options: { api: GuardModel.IApi; stream: GuardModel.IStream }) {
     this._api = options.api;
     this._stream = options.stream;
-    this._deaths = new Deaths(this._api);
-    this._deaths.changed.connect(() => this._changed.emit());
+    this._crashes = new Crashes(this._api);
+    this._crashes.changed.connect(() => this._changed.emit());
     this._stream.message.connect(this._onMessage, this);
     this._stream.connectionChanged.connect(this._onConnectionChanged, this);
     this._heartbeat = setInterval(() => this._onHeartbeat(), HEARTBEAT_MS);
@@ -72,7 +72,7 @@ export class GuardModel implements IDisposable {
 
   /** The list of crashes was read: at the start, after each reconnection, after a crash. */
   get crashesRead(): ISignal<unknown, readonly CrashEntry[]> {
-    return this._deaths.listRead;
+    return this._crashes.listRead;
   }
 
   /** Kernels whose memory grows toward its limit, including those of other notebooks. */
@@ -86,7 +86,7 @@ export class GuardModel implements IDisposable {
 
   /** Error message of the server, for the panel. */
   get trouble(): string | null {
-    return this._link.trouble ?? this._deaths.trouble;
+    return this._link.trouble ?? this._crashes.trouble;
   }
 
   get target(): ITarget | null {
@@ -145,7 +145,7 @@ export class GuardModel implements IDisposable {
 
   /** Crashes, newest first; null until read. */
   get crashes(): readonly CrashEntry[] | null {
-    return this._deaths.entries;
+    return this._crashes.entries;
   }
 
   /** Age of the values in seconds, or null while they are up to date. */
@@ -181,12 +181,12 @@ export class GuardModel implements IDisposable {
 
   /** Read the list of crashes. On failure, keep the old list, set `trouble` and return null. */
   async refreshCrashes(): Promise<readonly CrashEntry[] | null> {
-    return this._deaths.refresh();
+    return this._crashes.refresh();
   }
 
   /** Mark the report as read, on this page and on the server. */
   async markRead(id: string): Promise<void> {
-    await this._deaths.markRead(id);
+    await this._crashes.markRead(id);
   }
 
   /** Switch to another notebook. */
@@ -338,7 +338,7 @@ export class GuardModel implements IDisposable {
   private readonly _changed = new Signal<this, void>(this);
   private readonly _limitsAhead = new Signal<this, readonly LimitAhead[]>(this);
   private readonly _current = new CurrentKernel();
-  private readonly _deaths: Deaths;
+  private readonly _crashes: Crashes;
   private readonly _link = new ServerLink();
   private readonly _heartbeat: ReturnType<typeof setInterval>;
   private _expectedSince = 0;
@@ -357,7 +357,7 @@ export class GuardModel implements IDisposable {
 }
 
 export namespace GuardModel {
-  export type IApi = Deaths.IApi & Pick<GuardApi, 'status'>;
+  export type IApi = Crashes.IApi & Pick<GuardApi, 'status'>;
   export type IStream = Pick<GuardStream, 'start' | 'watch' | 'reopen' | 'dispose'> & {
     readonly message: ISignal<unknown, StreamMessage>;
     readonly connectionChanged: ISignal<unknown, boolean>;

@@ -17,7 +17,7 @@ import type { GuardModel } from './model';
 import type { CodeBlock } from './parts/CodeBlock';
 import { exportReport } from './postmortem/exportDialog';
 import { ReportWidget, reportTabId } from './postmortem/ReportWidget';
-import type { Trans } from './words';
+import type { Trans } from './trans';
 
 /** Do not split a narrower area: half of it is too small for the chart. */
 const SPLIT_PIXELS = 640;

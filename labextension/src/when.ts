@@ -1,5 +1,5 @@
 /** Times and spans in the page's language and the user's time zone. */
-import type { Trans } from './words';
+import type { Trans } from './trans';
 
 const DAY_SECONDS = 86_400;
 

@@ -49,7 +49,7 @@ export type Curve = Readonly<{
 }>;
 
 /** The kernel's memory until it ended. */
-export type DeathMemory = Readonly<{
+export type CrashMemory = Readonly<{
   samples: Sample[];
   limit_bytes: number | null;
   limit_name: string | null;
@@ -84,7 +84,7 @@ export type Report = CrashEntry &
     /** Earlier crashes of this notebook with the same cause, within a day. */
     same_before_count: number;
     activity: { label: string; value: string; code: boolean }[];
-    memory: DeathMemory | null;
+    memory: CrashMemory | null;
     left: {
       metrics: { columns: string[]; rows: Logged[][] } | null;
       checkpoint: Checkpoint | null;

@@ -116,7 +116,7 @@ def before_the_limit(page: Page, animation: Animation) -> None:
     command(page, "notebook:clear-all-cell-outputs")  # messages of TensorFlow's import
     near, too_soon = panel.get_by_text(NEAR), panel.get_by_text(re.compile("^ended "))
     film(page, animation, near, too_soon.or_(death_dialog(page)), "climb")
-    last = box(page.locator(".jp-TfGuard-Deaths"))
+    last = box(page.locator(".jp-TfGuard-Crashes"))
     place = box(panel)
     keep(page, "panel", place | {"height": last["y"] + last["height"] - place["y"]})
     film(page, animation, death_dialog(page), too_soon, "warning")

@@ -61,7 +61,7 @@ def test_the_notification_opens_the_report_and_the_list_keeps_it(lab: Lab) -> No
     report.wait_for()
     assert "string_at" in report.inner_text()
     command(page, "tfguard:open-panel")
-    deaths = page.locator(".jp-TfGuard-Deaths")
+    deaths = page.locator(".jp-TfGuard-Crashes")
     deaths.wait_for()
     assert "egmentation fault" in deaths.inner_text()
     picture(page, "report-segfault")

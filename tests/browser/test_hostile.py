@@ -177,7 +177,7 @@ def test_reports_and_list_show_hostile_texts_as_text(lab: Lab, store: BundleStor
         seen.check()
     picture(page, "report-hostile")
     command(page, "tfguard:open-panel")
-    deaths = page.locator(".jp-TfGuard-Deaths")
+    deaths = page.locator(".jp-TfGuard-Crashes")
     deaths.wait_for()
     rows = deaths.locator(":scope > *")
     assert rows.count() >= 1

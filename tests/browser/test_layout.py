@@ -30,7 +30,7 @@ def test_the_list_of_deaths_stays_where_it_is(lab: Lab) -> None:
     wait_until(stream.is_watched, "the page asks for its kernel")
     training = sample("tick")["kernel"]["training"]
     stream.send_history(60)
-    deaths, card = page.locator(".jp-TfGuard-Deaths"), page.locator(".jp-TfGuard-Training")
+    deaths, card = page.locator(".jp-TfGuard-Crashes"), page.locator(".jp-TfGuard-Training")
 
     def show(changes: dict[str, Any], text: str) -> float:
         stream.send_tick(**changes)

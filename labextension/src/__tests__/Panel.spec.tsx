@@ -254,14 +254,14 @@ describe('Panel', () => {
     expect(draw().text).toContain('No crashes yet.');
   });
 
-  it('lists deaths, the unread ones apart, and opens their reports', async () => {
+  it('lists crashes, the unread ones apart, and opens their reports', async () => {
     const onOpen = vi.fn();
     const [first, ...others] = crashEntries();
     const crashes = [{ ...first, unsaved: 'No space left on device.' }, ...others];
     const drawn = draw({ crashes }, onOpen);
     expect(drawn.text).toContain('not saved');
-    expect(drawn.node.querySelectorAll('.jp-TfGuard-Death')).toHaveLength(4);
-    expect(drawn.node.querySelectorAll('.jp-TfGuard-Death.jp-mod-unread')).toHaveLength(2);
+    expect(drawn.node.querySelectorAll('.jp-TfGuard-Crash')).toHaveLength(4);
+    expect(drawn.node.querySelectorAll('.jp-TfGuard-Crash.jp-mod-unread')).toHaveLength(2);
     expect(drawn.text).toContain('train.ipynb · cell [12] · epoch 1, step 3');
     expect(drawn.text).toContain('still running');
     await drawn.click('[data-report-id="20261119-170231-2201-9ab1"]');
@@ -271,10 +271,10 @@ describe('Panel', () => {
   it('folds equal crashes', async () => {
     const crashes = crashEntries().slice(2, 5);
     const drawn = draw({ crashes });
-    expect(drawn.node.querySelectorAll('.jp-TfGuard-Death')).toHaveLength(1);
+    expect(drawn.node.querySelectorAll('.jp-TfGuard-Crash')).toHaveLength(1);
     expect(drawn.text).toContain('3 × Segmentation fault in native code');
-    await drawn.click('.jp-TfGuard-SameDeaths > .jp-TfGuard-link');
-    expect(drawn.node.querySelectorAll('.jp-TfGuard-Death')).toHaveLength(3);
+    await drawn.click('.jp-TfGuard-SameCrashes > .jp-TfGuard-link');
+    expect(drawn.node.querySelectorAll('.jp-TfGuard-Crash')).toHaveLength(3);
     expect(drawn.node.querySelector('[aria-expanded="true"]')?.textContent).toBe('Show fewer');
   });
 
@@ -297,9 +297,9 @@ describe('Panel', () => {
       kernel_id: `kernel-${index}`
     }));
     const drawn = draw({ crashes });
-    expect(drawn.node.querySelectorAll('.jp-TfGuard-Death')).toHaveLength(8);
-    await drawn.click('.jp-TfGuard-Deaths > .jp-TfGuard-link');
-    expect(drawn.node.querySelectorAll('.jp-TfGuard-Death')).toHaveLength(30);
+    expect(drawn.node.querySelectorAll('.jp-TfGuard-Crash')).toHaveLength(8);
+    await drawn.click('.jp-TfGuard-Crashes > .jp-TfGuard-link');
+    expect(drawn.node.querySelectorAll('.jp-TfGuard-Crash')).toHaveLength(30);
   });
 
   it('keeps hostile names text', () => {

@@ -197,7 +197,7 @@ describe('GuardModel', () => {
     expect(emitted.mock.calls).toEqual([[['course/train.ipynb', 'pandas.ipynb']]]);
   });
 
-  it('reads deaths again some seconds after a hint, once for many', async () => {
+  it('reads crashes again some seconds after a hint, once for many', async () => {
     await model.start();
     const emitted = vi.fn();
     model.crashesRead.connect(emitted);

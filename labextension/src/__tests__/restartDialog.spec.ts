@@ -1,12 +1,12 @@
 import { Signal } from '@lumino/signaling';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
-import type { DeathNotice } from '../postmortem/DeathNotice';
+import type { CrashNotice } from '../postmortem/CrashNotice';
 import { watchRestartDialogs } from '../postmortem/restartDialog';
 import type { AnyDialog, IOpenSession } from '../postmortem/restartDialog';
 import type { CrashEntry } from '../wire';
 
-import { KERNEL } from './deathRig';
+import { KERNEL } from './crashRig';
 import { crashEntries, trans } from './samples';
 
 describe('watchRestartDialogs', () => {
@@ -37,7 +37,7 @@ describe('watchRestartDialogs', () => {
     watchRestartDialogs({
       dialogs,
       isGuarding: () => isGuarding,
-      notice: { found, take: () => known } as unknown as DeathNotice,
+      notice: { found, take: () => known } as unknown as CrashNotice,
       openReport,
       readCrashes: readCrashes_,
       sessions: () => [...others, session],

@@ -20,7 +20,7 @@ export function sample(name: string): any {
   return JSON.parse(sampleText(name));
 }
 
-/** The list of deaths, newest first. */
+/** The list of crashes, newest first. */
 export function crashEntries(): CrashEntry[] {
   return sample('crashes').crashes;
 }

@@ -4,7 +4,7 @@ import { Section } from '../parts/Section';
 import { humanBytes, signedBytes } from '../units';
 import { humanSpan } from '../when';
 import type { Cell } from '../wire';
-import type { Trans } from '../words';
+import type { Trans } from '../trans';
 
 /** Cells with smaller changes are not listed. */
 const WORTH_BYTES = 2 ** 20;

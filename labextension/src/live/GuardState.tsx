@@ -6,7 +6,7 @@ import { Drawn } from '../parts/Drawn';
 import { CommandNotice, Notice } from '../parts/Notice';
 import { humanSpan } from '../when';
 import type { Growth, Guard, KernelState } from '../wire';
-import type { Trans } from '../words';
+import type { Trans } from '../trans';
 
 import { growthDrawing, problemsDrawing } from './guardDrawing';
 import type { Mood } from './guardDrawing';

@@ -3,7 +3,7 @@ import * as React from 'react';
 import { Notice } from '../parts/Notice';
 import { humanSpan } from '../when';
 import type { Hang } from '../wire';
-import type { Trans } from '../words';
+import type { Trans } from '../trans';
 
 /** A kernel that hangs: for how long, what it waits for, where Python is, and a button for its stack traces. */
 export function HangNotice(props: HangNotice.IProps): React.JSX.Element {

@@ -3,7 +3,7 @@ import * as React from 'react';
 import type { GuardModel } from '../model';
 import { Drawn } from '../parts/Drawn';
 import { Section } from '../parts/Section';
-import type { Trans } from '../words';
+import type { Trans } from '../trans';
 
 import { memoryDrawing } from './memoryDrawing';
 import type { IMemory } from './memoryDrawing';

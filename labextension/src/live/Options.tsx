@@ -3,7 +3,7 @@ import * as React from 'react';
 import { CodeBlock } from '../parts/CodeBlock';
 import { humanBytes } from '../units';
 import type { Option } from '../wire';
-import type { Trans } from '../words';
+import type { Trans } from '../trans';
 
 /** The options of the guard: value, origin, description, and how to change it. */
 export function Options(props: Options.IProps): React.JSX.Element {

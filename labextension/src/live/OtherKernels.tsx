@@ -3,7 +3,7 @@ import * as React from 'react';
 import { Section } from '../parts/Section';
 import { humanBytes, shortFileName } from '../units';
 import type { OtherKernel } from '../wire';
-import type { Trans } from '../words';
+import type { Trans } from '../trans';
 
 /** Memory of the other kernels. Nothing if this is the only kernel. */
 export function OtherKernels(props: OtherKernels.IProps): React.JSX.Element | null {

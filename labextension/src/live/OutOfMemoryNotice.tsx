@@ -4,7 +4,7 @@ import type { ShownOutOfMemory } from '../currentKernel';
 import { CodeBlock } from '../parts/CodeBlock';
 import { Notice } from '../parts/Notice';
 import { dayAndTime } from '../when';
-import type { Trans } from '../words';
+import type { Trans } from '../trans';
 
 /** Lines of code in a sentence begin with this. */
 const INDENT = '    ';

@@ -9,7 +9,7 @@ import { Section } from '../parts/Section';
 import { hasServerPart } from '../serverLink';
 import { shortFileName } from '../units';
 import type { Gpus, Growth } from '../wire';
-import type { Trans } from '../words';
+import type { Trans } from '../trans';
 
 import { CellsByMemory } from './CellsByMemory';
 import { GpuSection } from './gpu/GpuSection';
@@ -19,7 +19,7 @@ import { HangNotice } from './HangNotice';
 import { HostMemory } from './HostMemory';
 import { OtherKernels } from './OtherKernels';
 import { OutOfMemoryNotice } from './OutOfMemoryNotice';
-import { PastDeaths } from './PastDeaths';
+import { PastCrashes } from './PastCrashes';
 import { ProblemNotices } from './ProblemNotices';
 import { trainingDrawing } from './trainingDrawing';
 
@@ -68,7 +68,7 @@ export function Panel(props: Panel.IProps): React.JSX.Element {
       )}
       <Boundary>
         {crashes !== null && (
-          <PastDeaths crashes={crashes} now={now} onOpen={onOpenReport} trans={trans} />
+          <PastCrashes crashes={crashes} now={now} onOpen={onOpenReport} trans={trans} />
         )}
       </Boundary>
       {hasServer && (

@@ -10,7 +10,7 @@ import type { GuardModel } from '../model';
 import { Reloadable } from '../parts/Boundary';
 import type { CodeBlock } from '../parts/CodeBlock';
 import { DismissedContext, FoldingContext, KeptSet } from '../parts/kept';
-import type { Trans } from '../words';
+import type { Trans } from '../trans';
 
 import { Panel } from './Panel';
 

@@ -4,7 +4,7 @@ import { DismissedContext } from '../parts/kept';
 import { Notice } from '../parts/Notice';
 import { dayAndTime } from '../when';
 import type { Problem } from '../wire';
-import type { Trans } from '../words';
+import type { Trans } from '../trans';
 
 /** Problems of tfguard itself. A past problem has a time and can be dismissed. */
 export function ProblemNotices(props: ProblemNotices.IProps): React.JSX.Element {

@@ -4,7 +4,7 @@ import * as React from 'react';
 
 import type { GuardModel } from '../model';
 import { useRead } from '../parts/useRead';
-import type { Trans } from '../words';
+import type { Trans } from '../trans';
 
 import { isLimitSoon, isNearLimit } from './memory';
 import { statusText } from './statusText';

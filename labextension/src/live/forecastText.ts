@@ -1,7 +1,7 @@
 /** Text for the time until the limit, rounded so that it stays readable. */
 import { humanBytes } from '../units';
 import type { Host } from '../wire';
-import type { Trans } from '../words';
+import type { Trans } from '../trans';
 
 import { atLimitText } from './hostText';
 import { isNearLimit } from './memory';

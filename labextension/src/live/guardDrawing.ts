@@ -2,7 +2,7 @@
 import { element, sign, write } from '../parts/dom';
 import type { IDrawing } from '../parts/dom';
 import type { Growth, Guard } from '../wire';
-import type { Trans } from '../words';
+import type { Trans } from '../trans';
 
 export type Mood = 'good' | 'warning' | 'error' | 'quiet';
 

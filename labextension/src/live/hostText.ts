@@ -1,7 +1,7 @@
 /** Texts about a kernel's memory, shared by the panel and the widget. */
 import { bytesOfLimit, humanBytes } from '../units';
 import type { Host } from '../wire';
-import type { Trans } from '../words';
+import type { Trans } from '../trans';
 
 import type { IShares } from './memory';
 

@@ -7,7 +7,7 @@ import type { IDrawing } from '../parts/dom';
 import { humanBytes, tickBytes } from '../units';
 import { clock } from '../when';
 import type { Forecast, Mark } from '../wire';
-import type { Trans } from '../words';
+import type { Trans } from '../trans';
 
 import { limitLabel } from './hostText';
 

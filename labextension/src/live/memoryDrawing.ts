@@ -3,7 +3,7 @@ import type { IChartOptions } from '../chart/plot';
 import { element, sign, write } from '../parts/dom';
 import type { IDrawing } from '../parts/dom';
 import type { Host, OtherKernel, Stop } from '../wire';
-import type { Trans } from '../words';
+import type { Trans } from '../trans';
 
 import { limitNotice } from './forecastText';
 import { limitText, memoryText, sharesText } from './hostText';

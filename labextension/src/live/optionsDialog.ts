@@ -7,7 +7,7 @@ import type { GuardApi } from '../api';
 import type { CodeBlock } from '../parts/CodeBlock';
 import { keepEnterFromDialogs } from '../parts/dialogKeys';
 import type { Option } from '../wire';
-import type { Trans } from '../words';
+import type { Trans } from '../trans';
 
 import { Options } from './Options';
 

@@ -5,7 +5,7 @@ import { messageOf } from '../api';
 import type { GuardApi } from '../api';
 import type { CodeBlock } from '../parts/CodeBlock';
 import { keepEnterFromDialogs } from '../parts/dialogKeys';
-import type { Trans } from '../words';
+import type { Trans } from '../trans';
 
 /** Show the stack traces of a running kernel. The kernel keeps running. */
 export async function showStacks(

@@ -1,5 +1,5 @@
 import type { Brief } from '../wire';
-import type { Trans } from '../words';
+import type { Trans } from '../trans';
 
 import { shortSpan } from './forecastText';
 import { memoryText } from './hostText';

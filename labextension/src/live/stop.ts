@@ -3,7 +3,7 @@ import { element, sign, write } from '../parts/dom';
 import type { IDrawing } from '../parts/dom';
 import { humanBytes } from '../units';
 import type { Stop } from '../wire';
-import type { Trans } from '../words';
+import type { Trans } from '../trans';
 
 export interface IStop {
   /** Null or missing: the kernel has none, or its guard is older. */

@@ -6,7 +6,7 @@ import { element, write } from '../parts/dom';
 import type { IDrawing } from '../parts/dom';
 import { humanCount } from '../units';
 import type { Training } from '../wire';
-import type { Trans } from '../words';
+import type { Trans } from '../trans';
 
 import { detailsText, doneFraction, nameText, paceText, positionText } from './trainingText';
 

@@ -2,7 +2,7 @@
 import { humanMetric, humanRate } from '../units';
 import { clock, humanSpan } from '../when';
 import type { Training } from '../wire';
-import type { Trans } from '../words';
+import type { Trans } from '../trans';
 
 /** Completed fraction of the run, or null if its length is unknown. */
 export function doneFraction(training: Training): number | null {

@@ -3,7 +3,7 @@ import { Notification } from '@jupyterlab/apputils';
 import type { GuardModel } from '../model';
 import { fileName, humanBytes, shortName } from '../units';
 import type { LimitAhead } from '../wire';
-import type { Trans } from '../words';
+import type { Trans } from '../trans';
 
 /** The status bar and the panel keep showing the forecast. */
 const AUTO_CLOSE_MS = 15_000;

@@ -1,6 +1,6 @@
 import * as React from 'react';
 
-import type { Trans } from '../words';
+import type { Trans } from '../trans';
 
 import { Notice } from './Notice';
 

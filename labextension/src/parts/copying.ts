@@ -1,5 +1,5 @@
 import { Clipboard } from '@jupyterlab/apputils';
-import type { Trans } from '../words';
+import type { Trans } from '../trans';
 
 import type { CodeBlock } from './CodeBlock';
 

@@ -3,7 +3,7 @@ import * as React from 'react';
 import { CodeBlock } from '../parts/CodeBlock';
 import { Section } from '../parts/Section';
 import type { Advice } from '../wire';
-import type { Trans } from '../words';
+import type { Trans } from '../trans';
 
 /** What to change, most effective first, with code for this run if there is some. */
 export function AdviceList(props: AdviceList.IProps): React.JSX.Element {

@@ -3,7 +3,7 @@ import * as React from 'react';
 import { messageOf } from '../api';
 import { humanBytes } from '../units';
 import type { ExportChoices, ExportPart, ExportPreview } from '../wire';
-import type { Trans } from '../words';
+import type { Trans } from '../trans';
 
 import { Marked } from './Marked';
 

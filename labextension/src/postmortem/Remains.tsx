@@ -6,7 +6,7 @@ import { Section } from '../parts/Section';
 import { humanBytes, humanMetric } from '../units';
 import { fullTime } from '../when';
 import type { Report } from '../wire';
-import type { Trans } from '../words';
+import type { Trans } from '../trans';
 
 /** Metrics by epoch and the last checkpoint. Nothing if there are none. */
 export function Saved(props: Saved.IProps): React.JSX.Element | null {

@@ -9,11 +9,11 @@ import { Section } from '../parts/Section';
 import { fileName } from '../units';
 import { fullTime } from '../when';
 import type { Report as ReportData } from '../wire';
-import { confidenceWord } from '../words';
-import type { Trans } from '../words';
+import { confidenceWord } from '../trans';
+import type { Trans } from '../trans';
 
 import { AdviceList } from './AdviceList';
-import { DeathChart } from './DeathChart';
+import { CrashChart } from './CrashChart';
 import { EvidenceList } from './EvidenceList';
 import { Arrays, Lines, Saved } from './Remains';
 
@@ -36,7 +36,7 @@ export function Report(props: Report.IProps): React.JSX.Element {
       </div>
       <Boundary>
         {report.memory !== null && (
-          <DeathChart memory={report.memory} isAlive={report.kernel_alive} trans={trans} />
+          <CrashChart memory={report.memory} isAlive={report.kernel_alive} trans={trans} />
         )}
       </Boundary>
       <Boundary>

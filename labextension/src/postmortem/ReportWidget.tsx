@@ -11,7 +11,7 @@ import { Notice } from '../parts/Notice';
 import { fileName, shortName } from '../units';
 import { clock, parseStamp } from '../when';
 import type { Report as ReportData } from '../wire';
-import type { Trans } from '../words';
+import type { Trans } from '../trans';
 
 import { Report } from './Report';
 

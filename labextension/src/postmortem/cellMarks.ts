@@ -10,7 +10,7 @@ import { openNotebooks } from '../session';
 import type { ICell, INotebook } from '../session';
 import { dayAndTime, parseStamp } from '../when';
 import type { CrashEntry } from '../wire';
-import type { Trans } from '../words';
+import type { Trans } from '../trans';
 
 /** Each key press changes a notebook; limit the updates to this rate. */
 const PAUSE_MS = 100;

@@ -5,7 +5,7 @@ import { messageOf } from '../api';
 import type { GuardApi } from '../api';
 import { keepEnterFromDialogs } from '../parts/dialogKeys';
 import type { ExportChoices, ExportPreview } from '../wire';
-import type { Trans } from '../words';
+import type { Trans } from '../trans';
 
 import { ExportForm } from './ExportForm';
 

@@ -8,10 +8,10 @@ import type { ISignal } from '@lumino/signaling';
 import { keepEnterFromDialogs } from '../parts/dialogKeys';
 import { element, write } from '../parts/dom';
 import type { CrashEntry } from '../wire';
-import { confidenceWord } from '../words';
-import type { Trans } from '../words';
+import { confidenceWord } from '../trans';
+import type { Trans } from '../trans';
 
-import type { DeathNotice } from './DeathNotice';
+import type { CrashNotice } from './CrashNotice';
 
 /** When to request the list of crashes, in case the event was lost; after the last time, give up. */
 const ASK_AFTER_MS = [3_000, 8_000, 15_000];
@@ -29,7 +29,7 @@ export type AnyDialog = Pick<Dialog<unknown>, 'disposed' | 'node' | 'resolve'>;
 
 export interface IRestartDialogOptions {
   readonly dialogs: { readonly widgetAdded: ISignal<unknown, AnyDialog> };
-  readonly notice: Pick<DeathNotice, 'found' | 'take'>;
+  readonly notice: Pick<CrashNotice, 'found' | 'take'>;
   readonly sessions: () => readonly IOpenSession[];
   /** Whether the server extension runs; if not, the dialog is not changed. */
   readonly isGuarding: () => boolean;

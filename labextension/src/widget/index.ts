@@ -7,7 +7,7 @@ import type { Row } from '../wire';
 import { PanelModel } from './model';
 import type { News, PanelState } from './model';
 import { PanelView } from './view';
-import { trans } from './words';
+import { trans } from './english';
 
 /** The part of anywidget's interface that the panel uses. */
 interface IWidgetModel {

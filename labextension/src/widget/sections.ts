@@ -4,7 +4,7 @@ import type { IDrawing } from '../parts/dom';
 import { bytesOfLimit, humanBytes } from '../units';
 
 import type { Allocator } from './model';
-import { trans } from './words';
+import { trans } from './english';
 
 /** A section with a title. Its content is drawn in `body`. */
 export function section(name: string, title: string): { node: HTMLElement; body: HTMLElement } {

@@ -9,7 +9,7 @@ import { clock, humanSpan } from '../when';
 import type { PanelModel } from './model';
 import { allocatorsDrawing, section } from './sections';
 import { followHost } from './theme';
-import { trans } from './words';
+import { trans } from './english';
 
 /** While a cell runs, the kernel sends several messages per second. Report a silence longer than this. */
 const SILENT_SECONDS = 3;

@@ -3,7 +3,7 @@ import * as React from 'react';
 import { Notice } from '../../parts/Notice';
 import { dayAndTime } from '../../when';
 import type { GpuDevice } from '../../wire';
-import type { Trans } from '../../words';
+import type { Trans } from '../../trans';
 
 import { titleOf } from './texts';
 

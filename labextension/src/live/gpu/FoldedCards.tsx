@@ -2,7 +2,7 @@ import * as React from 'react';
 
 import { Section } from '../../parts/Section';
 import { humanBytes } from '../../units';
-import type { Trans } from '../../words';
+import type { Trans } from '../../trans';
 
 import type { ICard } from './cards';
 import { sharesOf } from './holders';

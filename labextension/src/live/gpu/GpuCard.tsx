@@ -1,7 +1,7 @@
 import * as React from 'react';
 
 import type { TensorFlowMemory } from '../../wire';
-import type { Trans } from '../../words';
+import type { Trans } from '../../trans';
 
 import { Alarms } from './Alarms';
 import type { ICard } from './cards';

@@ -2,7 +2,7 @@ import * as React from 'react';
 
 import type { Series } from '../../series';
 import type { GpuDevice } from '../../wire';
-import type { Trans } from '../../words';
+import type { Trans } from '../../trans';
 
 import { Drawn } from '../../parts/Drawn';
 import { memoryChart } from '../memoryCurve';

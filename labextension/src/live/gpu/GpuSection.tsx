@@ -4,7 +4,7 @@ import { Drawn } from '../../parts/Drawn';
 import { Section } from '../../parts/Section';
 import type { Series } from '../../series';
 import type { GpuDevice, Gpus, Growth, TensorFlowMemory } from '../../wire';
-import type { Trans } from '../../words';
+import type { Trans } from '../../trans';
 
 import { growthDrawing } from '../guardDrawing';
 

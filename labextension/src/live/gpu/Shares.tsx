@@ -2,7 +2,7 @@ import * as React from 'react';
 
 import { bytesOfLimit, humanBytes } from '../../units';
 import type { GpuDevice, TensorFlowMemory } from '../../wire';
-import type { Trans } from '../../words';
+import type { Trans } from '../../trans';
 
 import { unseenShare } from './holders';
 import type { IShare } from './holders';

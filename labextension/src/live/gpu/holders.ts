@@ -1,7 +1,7 @@
 /** Who holds the memory of a GPU, for the rows and the bar. */
 import { humanBytes, shortFileName } from '../../units';
 import type { GpuDevice, GpuHolder, TensorFlowMemory } from '../../wire';
-import type { Trans } from '../../words';
+import type { Trans } from '../../trans';
 
 import { sumOf } from './cards';
 

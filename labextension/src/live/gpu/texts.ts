@@ -1,7 +1,7 @@
 /** Short texts about a GPU. */
 import { bytesOfLimit, humanBytes, humanPercent, tickBytes, UNKNOWN } from '../../units';
 import type { GpuDevice } from '../../wire';
-import type { Trans } from '../../words';
+import type { Trans } from '../../trans';
 
 /** `GPU 0`, `GPU 0 · MIG 1`. */
 export function titleOf({ nvml_index, mig_index }: GpuDevice, trans: Trans): string {

@@ -1,10 +1,10 @@
 // @vitest-environment node
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
-import { DeathNotice } from '../postmortem/DeathNotice';
+import { CrashNotice } from '../postmortem/CrashNotice';
 import type { CrashEntry } from '../wire';
 
-import { emission, KERNEL } from './deathRig';
+import { emission, KERNEL } from './crashRig';
 import { crashEntries, trans } from './samples';
 
 interface IToast {
@@ -14,11 +14,11 @@ interface IToast {
   isGone: boolean;
 }
 
-describe('DeathNotice', () => {
+describe('CrashNotice', () => {
   let toasts: IToast[];
   let fetch: ReturnType<typeof vi.fn<(id: string) => Promise<CrashEntry>>>;
-  let onDeath: ReturnType<typeof vi.fn<(entry: CrashEntry) => void>>;
-  let notice: DeathNotice;
+  let onCrash: ReturnType<typeof vi.fn<(entry: CrashEntry) => void>>;
+  let notice: CrashNotice;
   let crashes: CrashEntry[];
   /** Whether the kernel's notebook is open here. */
   let isOpen: boolean;
@@ -29,7 +29,7 @@ describe('DeathNotice', () => {
     toasts = [];
     crashes = crashEntries();
     fetch = vi.fn(async (id: string) => ({ ...crashes[0], id }));
-    onDeath = vi.fn();
+    onCrash = vi.fn();
     isOpen = false;
     const notifier = {
       show: (kind: string, message: string, id: string) => {
@@ -40,7 +40,7 @@ describe('DeathNotice', () => {
         };
       }
     };
-    notice = new DeathNotice({ fetch, hasNotebook: () => isOpen, notifier, onDeath, trans });
+    notice = new CrashNotice({ fetch, hasNotebook: () => isOpen, notifier, onCrash, trans });
   });
 
   afterEach(() => {
@@ -59,7 +59,7 @@ describe('DeathNotice', () => {
     expect(toasts).toMatchObject([
       { kind: 'error', message: 'The kernel of train.ipynb died: Container memory limit.' }
     ]);
-    expect(onDeath).toHaveBeenCalledTimes(1);
+    expect(onCrash).toHaveBeenCalledTimes(1);
   });
 
   it('removes the notification once the report was read in another page', async () => {
@@ -154,7 +154,7 @@ describe('DeathNotice', () => {
     expect(toasts.map(toast => toast.message)).toEqual([
       'The kernel of train.ipynb died: Container memory limit.'
     ]);
-    expect(onDeath).toHaveBeenCalledTimes(1);
+    expect(onCrash).toHaveBeenCalledTimes(1);
   });
 
   it('shows many unread crashes in one notification', () => {

@@ -6,8 +6,8 @@ import { messageOf } from './api';
 import type { GuardApi } from './api';
 import type { CrashEntry } from './wire';
 
-export class Deaths {
-  constructor(private readonly _api: Deaths.IApi) {}
+export class Crashes {
+  constructor(private readonly _api: Crashes.IApi) {}
 
   /** The list or `trouble` changed. */
   get changed(): ISignal<this, void> {
@@ -67,6 +67,6 @@ export class Deaths {
   private _turn = 0;
 }
 
-export namespace Deaths {
+export namespace Crashes {
   export type IApi = Pick<GuardApi, 'crashes' | 'markRead'>;
 }

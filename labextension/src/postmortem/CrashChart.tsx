@@ -7,8 +7,8 @@ import type { Span } from '../chart/span';
 import { Drawn } from '../parts/Drawn';
 import { humanBytes, tickBytes } from '../units';
 import { clock } from '../when';
-import type { Curve, DeathMemory } from '../wire';
-import type { Trans } from '../words';
+import type { Curve, CrashMemory } from '../wire';
+import type { Trans } from '../trans';
 
 /** Maximum number of GPU charts. */
 const CARDS_LIMIT = 4;
@@ -17,7 +17,7 @@ const CARDS_LIMIT = 4;
 const DASH_NAMES = ['dashed', 'dotted', 'mixed'];
 
 /** The kernel's memory until it ended, with other metrics; below, each GPU on the same time axis. */
-export function DeathChart(props: DeathChart.IProps): React.JSX.Element | null {
+export function CrashChart(props: CrashChart.IProps): React.JSX.Element | null {
   const { memory, isAlive, trans } = props;
   const [zoom, setZoom] = React.useState<Span | null>(null);
   const [hidden, setHidden] = React.useState<readonly string[]>([]);
@@ -77,9 +77,9 @@ export function DeathChart(props: DeathChart.IProps): React.JSX.Element | null {
   );
 }
 
-export namespace DeathChart {
+export namespace CrashChart {
   export interface IProps {
-    readonly memory: DeathMemory;
+    readonly memory: CrashMemory;
     /** A child process died, not the kernel. */
     readonly isAlive: boolean;
     readonly trans: Trans;
@@ -109,7 +109,7 @@ interface IPicture {
   readonly height: number;
 }
 
-function picturesOf(memory: DeathMemory, isAlive: boolean, trans: Trans): IPicture[] | null {
+function picturesOf(memory: CrashMemory, isAlive: boolean, trans: Trans): IPicture[] | null {
   const { samples, limit_bytes, limit_name, crash_time: died } = memory;
   const first = samples[0];
   const last = samples[samples.length - 1];

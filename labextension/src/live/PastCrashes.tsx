@@ -4,18 +4,18 @@ import { Section } from '../parts/Section';
 import { shortFileName } from '../units';
 import { dayAndTime, parseStamp } from '../when';
 import type { CrashEntry } from '../wire';
-import type { Trans } from '../words';
+import type { Trans } from '../trans';
 
 const SHOWN_AT_FIRST = 8;
 
 /** One row of the list: a crash with earlier similar crashes, newest first. */
-interface IDeathRow {
+interface ICrashRow {
   readonly entry: CrashEntry;
   readonly others: readonly CrashEntry[];
 }
 
 /** Past crashes, newest first. Unread reports are highlighted. */
-export function PastDeaths(props: PastDeaths.IProps): React.JSX.Element {
+export function PastCrashes(props: PastCrashes.IProps): React.JSX.Element {
   const { crashes, trans } = props;
   const [isLong, setLong] = React.useState(false);
   const rows = crashes
@@ -24,14 +24,14 @@ export function PastDeaths(props: PastDeaths.IProps): React.JSX.Element {
   const shown = isLong ? rows : rows.slice(0, SHOWN_AT_FIRST);
   const hidden = rows.length - shown.length;
   return (
-    <Section name="Deaths" title={trans.__('Past crashes')}>
+    <Section name="Crashes" title={trans.__('Past crashes')}>
       {crashes.length === 0 && (
         <div className="jp-TfGuard-quiet">{trans.__('No crashes yet.')}</div>
       )}
       <ul className="jp-TfGuard-list">
         {shown.map(row => (
           <li key={row.entry.id}>
-            <Death {...props} entry={row.entry} title={titleOf(row, trans)} />
+            <Crash {...props} entry={row.entry} title={titleOf(row, trans)} />
             {row.others.length > 0 && <Others {...props} row={row} />}
           </li>
         ))}
@@ -46,12 +46,12 @@ export function PastDeaths(props: PastDeaths.IProps): React.JSX.Element {
 }
 
 /** Reports of similar crashes, collapsed at first. */
-function Others(props: PastDeaths.IProps & { row: IDeathRow }): React.JSX.Element {
+function Others(props: PastCrashes.IProps & { row: ICrashRow }): React.JSX.Element {
   const { row, trans } = props;
   const [isOpen, setOpen] = React.useState(false);
   const { length } = row.others;
   return (
-    <div className="jp-TfGuard-SameDeaths">
+    <div className="jp-TfGuard-SameCrashes">
       <button
         type="button"
         className="jp-TfGuard-link"
@@ -66,7 +66,7 @@ function Others(props: PastDeaths.IProps & { row: IDeathRow }): React.JSX.Elemen
         <ul className="jp-TfGuard-list">
           {row.others.map(entry => (
             <li key={entry.id}>
-              <Death {...props} entry={entry} title={entry.short_title} />
+              <Crash {...props} entry={entry} title={entry.short_title} />
             </li>
           ))}
         </ul>
@@ -75,18 +75,20 @@ function Others(props: PastDeaths.IProps & { row: IDeathRow }): React.JSX.Elemen
   );
 }
 
-function Death(props: PastDeaths.IProps & { entry: CrashEntry; title: string }): React.JSX.Element {
+function Crash(
+  props: PastCrashes.IProps & { entry: CrashEntry; title: string }
+): React.JSX.Element {
   const { entry, now, onOpen, title, trans } = props;
   return (
     <button
       type="button"
-      className={`jp-TfGuard-Death${entry.unread ? ' jp-mod-unread' : ''}`}
+      className={`jp-TfGuard-Crash${entry.unread ? ' jp-mod-unread' : ''}`}
       data-report-id={entry.id}
       title={entry.title}
       onClick={() => onOpen(entry.id)}
     >
       <span className="jp-TfGuard-row">
-        <span className="jp-TfGuard-Death-title">
+        <span className="jp-TfGuard-Crash-title">
           {title}
           {entry.unread && <span className="jp-TfGuard-hidden">{trans.__(', unread')}</span>}
         </span>
@@ -101,7 +103,7 @@ function Death(props: PastDeaths.IProps & { entry: CrashEntry; title: string }):
   );
 }
 
-export namespace PastDeaths {
+export namespace PastCrashes {
   export interface IProps {
     readonly crashes: readonly CrashEntry[];
     /** Unix seconds. */
@@ -111,7 +113,7 @@ export namespace PastDeaths {
   }
 }
 
-function titleOf({ entry, others }: IDeathRow, trans: Trans): string {
+function titleOf({ entry, others }: ICrashRow, trans: Trans): string {
   return others.length === 0
     ? entry.short_title
     : trans.__('%1 × %2', others.length + 1, entry.short_title);

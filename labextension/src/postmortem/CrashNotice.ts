@@ -8,7 +8,7 @@ import type { ISignal } from '@lumino/signaling';
 import { fileName, shortName } from '../units';
 import { CRASH_SCHEMA_ID } from '../wire';
 import type { CrashEntry, Emission } from '../wire';
-import type { Trans } from '../words';
+import type { Trans } from '../trans';
 
 /** Delays between requests for a report that is not ready yet. */
 const RETRY_MS = [0, 300, 1_000, 2_000, 4_000];
@@ -25,8 +25,8 @@ export interface INotifier {
   show(kind: 'error' | 'warning', message: string, reportId: string): () => void;
 }
 
-export class DeathNotice {
-  constructor(private readonly _options: DeathNotice.IOptions) {}
+export class CrashNotice {
+  constructor(private readonly _options: CrashNotice.IOptions) {}
 
   /** A crash that is new to this page. */
   get found(): ISignal<this, CrashEntry> {
@@ -42,7 +42,7 @@ export class DeathNotice {
     const entry = await this._entryOf(id);
     if (entry !== null) {
       this._take(entry, 0);
-      this._options.onDeath(entry);
+      this._options.onCrash(entry);
     } else if (!this._shown.has(id)) {
       const { trans } = this._options;
       this._show('error', trans.__('A kernel died. Its report is not ready yet.'), id);
@@ -150,14 +150,14 @@ export class DeathNotice {
   private readonly _shown = new Map<string, () => void>();
 }
 
-export namespace DeathNotice {
+export namespace CrashNotice {
   export interface IOptions {
     readonly fetch: (id: string) => Promise<CrashEntry>;
     /** Whether a notebook of this kernel is open here: JupyterLab shows a dialog for it. */
     readonly hasNotebook: (kernelId: string) => boolean;
     readonly notifier: INotifier;
     /** Called when a kernel died while this page is open. */
-    readonly onDeath: (entry: CrashEntry) => void;
+    readonly onCrash: (entry: CrashEntry) => void;
     readonly trans: Trans;
   }
 }

@@ -1,5 +1,5 @@
 /** English texts of the widget: there is no translation outside JupyterLab. */
-import type { Trans } from '../words';
+import type { Trans } from '../trans';
 
 type Value = string | number;
 

@@ -1,4 +1,4 @@
-/** The event of a death, as the server sends it. */
+/** The event of a crash, as the server sends it. */
 import { CRASH_SCHEMA_ID } from '../wire';
 import { sample } from './samples';
 

@@ -1,7 +1,7 @@
 // @vitest-environment node
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 
-import { Deaths } from '../deaths';
+import { Crashes } from '../crashes';
 import type { CrashEntry } from '../wire';
 
 import { crashEntries } from './samples';
@@ -21,31 +21,31 @@ class SlowApi {
   }
 }
 
-describe('Deaths', () => {
+describe('Crashes', () => {
   const entries = crashEntries().map(entry => ({ ...entry, unread: true }));
   const id = entries[0].id;
   let api: SlowApi;
-  let deaths: Deaths;
+  let crashes: Crashes;
 
   beforeEach(() => {
     api = new SlowApi();
-    deaths = new Deaths(api);
+    crashes = new Crashes(api);
   });
 
   function isUnread(): boolean | undefined {
-    return deaths.entries?.find(entry => entry.id === id)?.unread;
+    return crashes.entries?.find(entry => entry.id === id)?.unread;
   }
 
   async function refresh(found = entries): Promise<void> {
-    const read = deaths.refresh();
+    const read = crashes.refresh();
     api.lists.pop()?.(found);
     await read;
   }
 
   it('marks a report as read immediately, and requests the list again afterwards', async () => {
     await refresh();
-    const before = deaths.refresh();
-    const marked = deaths.markRead(id);
+    const before = crashes.refresh();
+    const marked = crashes.markRead(id);
     expect(isUnread()).toBe(false);
     api.marks[0]();
     await vi.waitFor(() => expect(api.lists).toHaveLength(2), PATIENT);
@@ -58,7 +58,7 @@ describe('Deaths', () => {
   });
 
   it('has no list where it could not be read', async () => {
-    const failing = new Deaths({
+    const failing = new Crashes({
       crashes: () => Promise.reject(new Error('gone')),
       markRead: () => Promise.resolve()
     });
@@ -67,12 +67,12 @@ describe('Deaths', () => {
   });
 
   it('ignores a list that was requested before the one that is shown', async () => {
-    const early = deaths.refresh();
-    const late = deaths.refresh();
+    const early = crashes.refresh();
+    const late = crashes.refresh();
     api.lists[1](entries);
     await late;
     api.lists[0]([]);
     await early;
-    expect(deaths.entries).toHaveLength(entries.length);
+    expect(crashes.entries).toHaveLength(entries.length);
   });
 });

@@ -1,17 +1,17 @@
 // @vitest-environment node
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
-import { DeathNotice } from '../postmortem/DeathNotice';
+import { CrashNotice } from '../postmortem/CrashNotice';
 import type { CrashEntry } from '../wire';
 
-import { emission, KERNEL } from './deathRig';
+import { emission, KERNEL } from './crashRig';
 import { crashEntries, trans } from './samples';
 
-describe('DeathNotice of deaths by the hundred', () => {
+describe('CrashNotice of crashes by the hundred', () => {
   let open: Set<object>;
   let fetch: ReturnType<typeof vi.fn<(id: string) => Promise<CrashEntry>>>;
-  let onDeath: ReturnType<typeof vi.fn<(entry: CrashEntry) => void>>;
-  let notice: DeathNotice;
+  let onCrash: ReturnType<typeof vi.fn<(entry: CrashEntry) => void>>;
+  let notice: CrashNotice;
   let crashes: CrashEntry[];
 
   beforeEach(() => {
@@ -19,7 +19,7 @@ describe('DeathNotice of deaths by the hundred', () => {
     open = new Set();
     crashes = crashEntries();
     fetch = vi.fn(async (id: string) => ({ ...crashes[0], id, kernel_id: id }));
-    onDeath = vi.fn();
+    onCrash = vi.fn();
     const notifier = {
       show: () => {
         const toast = {};
@@ -27,7 +27,7 @@ describe('DeathNotice of deaths by the hundred', () => {
         return () => void open.delete(toast);
       }
     };
-    notice = new DeathNotice({ fetch, hasNotebook: () => false, notifier, onDeath, trans });
+    notice = new CrashNotice({ fetch, hasNotebook: () => false, notifier, onCrash, trans });
   });
 
   afterEach(() => {
@@ -40,7 +40,7 @@ describe('DeathNotice of deaths by the hundred', () => {
       void notice.onEmission(emission({ id: `id-${number}`, kernel_id: KERNEL }));
       await vi.advanceTimersByTimeAsync(3_000);
     }
-    expect(onDeath).toHaveBeenCalledTimes(20);
+    expect(onCrash).toHaveBeenCalledTimes(20);
     expect(open.size).toBe(1);
   });
 
@@ -49,7 +49,7 @@ describe('DeathNotice of deaths by the hundred', () => {
       void notice.onEmission(emission({ id: `id-${number}`, kernel_id: `k${number}` }));
     }
     await vi.advanceTimersByTimeAsync(3_000);
-    expect(onDeath).toHaveBeenCalledTimes(50);
+    expect(onCrash).toHaveBeenCalledTimes(50);
     expect(open.size).toBe(5);
   });
 });
