@@ -82,7 +82,7 @@ def test_the_servers_configuration_wins_over_the_file() -> None:
     assert "jupyter_server_config.py" in option.change
 
 
-def test_a_file_that_was_changed_since_the_start_is_told() -> None:
+def test_a_file_that_was_changed_since_the_start_is_reported() -> None:
     settings = load_settings()
     write(hang_seconds=15.0)
     option = named("hang_seconds", settings)
@@ -91,7 +91,7 @@ def test_a_file_that_was_changed_since_the_start_is_told() -> None:
     assert "now says 15.0, which takes effect after a restart" in option.note
 
 
-def test_a_variable_that_wins_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_that_wins_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TFGUARD_DISABLE", "1")
     monkeypatch.setenv("TF_FORCE_GPU_ALLOW_GROWTH", "false")
     for name, variable in (

@@ -175,6 +175,13 @@ def test_names_are_plain_english() -> None:
 
 
 @pytest.mark.quick
+def test_names_of_tests_are_plain_english() -> None:
+    paths = [*(ROOT / "tests").rglob("test_*.py")]
+    names = [name for path in paths for name in names_in(path) if name.startswith("test_")]
+    assert [name for name in names if NOT_PLAIN.search(name.replace("_", " "))] == []
+
+
+@pytest.mark.quick
 def test_no_class_has_the_name_of_another() -> None:
     places: dict[str, list[str]] = {}
     for path in sorted((ROOT / "jupyter_tfguard").rglob("*.py")):

@@ -31,11 +31,23 @@ _OTHER_RUN = re.compile(
 _ON_GPU = re.compile(
     r"device:GPU:\d|\bgpu_(?:executable|compiler|exec)|_gpu_pjrt|GPU_\d{1,2}_bfc|CudaDevice\(|RocmDevice\(|\bxla::gpu::|\bgpu\w{0,40}\.cc:\d"
 )
+# "CUDA out of memory. Tried to allocate 9.00 GiB, skipping this length": the program caught the error.
+_HANDLED = re.compile(
+    r"\b(?:skipp(?:ing|ed)|(?:will retry|retrying|retried)|caught|handled|halv(?:ing|ed)|falling back|fell back|(?<!Exception )ignor(?:ing|ed)(?! \(for causing)|continuing"
+    r"|(?<!or )(?<!by )(?<!try )(?<!der )(?<!ing )(?:reduc|lower|decreas|shrink)ing|trying (?:again|with|a smaller|half)|trying \d|next (?:trial|size|batch|config\w*))\b",
+    re.IGNORECASE,
+)
+_HANDLED_CHARACTERS = 1000
 
 
 def says_that_it_hung(lines: Iterable[LogLine]) -> bool:
     """True if one of these lines is a remark that the program did not go on."""
     return any(not line.severity and _STUCK.search(line.text[:1000]) for line in lines)
+
+
+def is_handled(line: LogLine) -> bool:
+    """True if the line says that the program handled an error."""
+    return _HANDLED.search(line.text[:_HANDLED_CHARACTERS]) is not None
 
 
 def is_retold(text: str) -> bool:

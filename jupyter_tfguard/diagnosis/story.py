@@ -34,7 +34,7 @@ from .progress import (
     shows_progress,
     shows_trouble,
 )
-from .remarks import is_of_another_run, is_retold
+from .remarks import is_handled, is_of_another_run, is_retold
 from .signs import Role, Sign, find_signs
 
 _DATA_WORKER = (
@@ -52,12 +52,6 @@ _FRAME_LINES = 4
 # import pandas      from .core import api
 _IMPORT = re.compile(
     r"^\s*(?:import [\w.]+|from [\w.]+ import )|, in import_module$|<frozen importlib"
-)
-# "CUDA out of memory. Tried to allocate 9.00 GiB, skipping this length": the program caught the error.
-_HANDLED = re.compile(
-    r"\b(?:skipp(?:ing|ed)|(?:will retry|retrying|retried)|caught|handled|halv(?:ing|ed)|falling back|fell back|(?<!Exception )ignor(?:ing|ed)(?! \(for causing)|continuing"
-    r"|(?<!or )(?<!by )(?<!try )(?<!der )(?<!ing )(?:reduc|lower|decreas|shrink)ing|trying (?:again|with|a smaller|half)|trying \d|next (?:trial|size|batch|config\w*))\b",
-    re.IGNORECASE,
 )
 # Epoch 0:   4%|#         | 120/3000 [00:41<16:20, 2.94it/s]    Epoch 0:   4%|##
 _UNFINISHED = re.compile(r"[^%|]{0,160}\b\d{1,2}(?:\.\d{1,3})?%\|")
@@ -122,9 +116,7 @@ class Story:
         if sign.row.printed or sign.role is Role.NOISE:
             return False
         near = self.lines[sign.index : sign.index + 2]
-        return _EXCEPTION.match(sign.line.message) is not None and not any(
-            _HANDLED.search(line.text[:1000]) for line in near
-        )
+        return _EXCEPTION.match(sign.line.message) is not None and not any(map(is_handled, near))
 
     @property
     def may_be_of_another_process(self) -> bool:
@@ -156,10 +148,7 @@ class Story:
         """True if a message is on the line itself: it follows a progress bar, which has no line end."""
         quiet = (Role.HINTS, Role.NOISE, Role.FAILED)
         found = find_signs(self.lines, self.haystack, place, place + 1)
-        return (
-            any(s.role not in quiet for s in found)
-            and _HANDLED.search(self.lines[place].text) is None
-        )
+        return any(s.role not in quiet for s in found) and not is_handled(self.lines[place])
 
     @cached_property
     def signs(self) -> list[Sign]:
@@ -370,7 +359,7 @@ class Story:
         if sign.row.aborts or any(s.index > sign.index and s.role in ends for s in self.signs):
             return False
         near = self.lines[sign.index : sign.index + 2]
-        return any(_HANDLED.search(line.text[:1000]) for line in near)
+        return any(map(is_handled, near))
 
     def _is_only_the_head(self, sign: Sign) -> bool:
         """True for the first line of a notebook's traceback, if its last line, with the message, is there too."""

@@ -52,7 +52,7 @@ def _text(page: Page) -> str:
     return " ".join(page.locator(".jp-TfGuard-Panel").inner_text().split())
 
 
-def test_a_card_that_two_notebooks_share_tells_who_holds_what(start: Start) -> None:
+def test_a_card_that_two_notebooks_share_shows_who_holds_what(start: Start) -> None:
     lab, cards = start(one_gpu(holders=()))
     page = lab.open(lab.notebook("train", cards.hold("x"), FULL))
     panel = _panel(page)

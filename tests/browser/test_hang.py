@@ -32,7 +32,7 @@ forwards()
 """
 
 
-def test_the_panel_tells_of_a_standstill_and_a_restart_leaves_a_report(lab: Lab) -> None:
+def test_the_panel_reports_a_hang_and_a_restart_leaves_a_report(lab: Lab) -> None:
     page = lab.open(lab.notebook("deadlock", STUCK))
     command(page, "tfguard:open-panel")
     panel = page.locator(".jp-TfGuard-Panel")

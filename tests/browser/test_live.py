@@ -59,7 +59,7 @@ def test_numbers_go_on_while_native_code_holds_the_kernel(lab: Lab) -> None:
     assert len(set(times)) == len(times)
 
 
-def test_the_panel_follows_the_notebook_in_front_and_tells_of_the_others(lab: Lab) -> None:
+def test_the_panel_follows_the_notebook_in_front_and_reports_the_others(lab: Lab) -> None:
     page = lab.open(lab.notebook("small", "1 + 1"))
     name = "large_name_" + "of_an_experiment_" * 6 + "v2"
     run_beside(lab.server, name, HELD)

@@ -32,7 +32,7 @@ def limit() -> Iterator[LimitedGroup | SystemdScope]:
         yield found
 
 
-def test_the_limit_ahead_is_told_once_and_taken_back(
+def test_the_limit_ahead_is_reported_once_and_taken_back(
     lab: Lab, limit: LimitedGroup | SystemdScope
 ) -> None:
     page = lab.open(lab.notebook("leak", HOLD, RISE, FREE))

@@ -20,7 +20,7 @@ def _toasts(page: Page, text: str) -> int:
     return page.locator(".Toastify__toast", has_text=text).count()
 
 
-def test_a_server_that_was_started_again_is_found_and_its_news_are_told_once(
+def test_a_server_that_was_started_again_is_found_and_its_news_are_reported_once(
     tmp_path: Path, browser: Browser
 ) -> None:
     with lab_server(tmp_path) as first:

@@ -106,7 +106,7 @@ def test_a_fit_that_dies_has_its_events_and_the_way_to_go_on(page: Page, report_
     page.locator(".jp-TfGuard-ReportView").evaluate("e => e.scrollTo(0, 0)")
 
 
-def test_dragging_looks_closer_and_a_button_shows_all_again(page: Page) -> None:
+def test_dragging_zooms_and_a_button_shows_all_again(page: Page) -> None:
     all_button = page.get_by_role("button", name="Show all")
     assert all_button.count() == 0
     first, last = time_at(page, 0.02), time_at(page, 0.9)
@@ -127,7 +127,7 @@ def test_dragging_looks_closer_and_a_button_shows_all_again(page: Page) -> None:
     assert time_at(page, 0.02) == first
 
 
-def test_the_keyboard_looks_closer_goes_along_and_shows_all(page: Page) -> None:
+def test_the_keyboard_zooms_goes_along_and_shows_all(page: Page) -> None:
     chart(page).focus()
     all_button = page.get_by_role("button", name="Show all")
     readout = chart(page).locator(".jp-TfGuard-Chart-readout")
@@ -244,7 +244,7 @@ def test_a_narrow_window_is_not_split_for_a_report(lab: Lab, report_id: str) -> 
         assert button.evaluate(right) <= report.evaluate(right)
 
 
-def test_a_console_has_no_dialog_and_the_notification_tells_of_its_death(lab: Lab) -> None:
+def test_a_console_has_no_dialog_and_the_notification_reports_its_death(lab: Lab) -> None:
     page = lab.open()
     command(page, "console:create", {"kernelPreference": {"name": "python3"}})
     page.wait_for_selector(".jp-CodeConsole-promptCell .cm-content")

@@ -141,7 +141,7 @@ def living(data_folder: Path) -> Iterator[Recording]:
     recording.close()
 
 
-def test_a_running_kernel_s_recording_stays_and_is_told_of(
+def test_a_running_kernel_s_recording_stays_and_is_reported(
     living: Recording, data_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = {path: path.read_bytes() for path in living.folder.path.iterdir()}
@@ -215,7 +215,7 @@ def test_without_a_terminal_all_needs_yes(
     assert ids(store) == []
 
 
-def test_json_tells_all(
+def test_json_reports_all(
     store: BundleStore,
     living: Recording,
     data_folder: Path,

@@ -88,7 +88,7 @@ def die(manager: tuple[KernelManager, BlockingKernelClient], code: str) -> None:
     ],
     ids=["segfault", "SIGTERM", "SIGKILL", "exit code", "quit"],
 )
-def test_the_record_alone_tells_and_is_never_certain(
+def test_the_record_alone_reports_and_is_never_certain(
     manager: tuple[KernelManager, BlockingKernelClient],
     environment: dict[str, str],
     code: str,
@@ -108,7 +108,7 @@ def test_the_record_alone_tells_and_is_never_certain(
     assert again.stdout == printed.stdout
 
 
-def test_a_memory_limit_is_told_from_the_counters_of_the_group(
+def test_a_memory_limit_is_known_from_the_counters_of_the_group(
     manager: tuple[KernelManager, BlockingKernelClient],
     environment: dict[str, str],
     data_folder: Path,

@@ -101,7 +101,7 @@ def test_v1_counters() -> None:
     assert own.pids() == (4650, 4711)
 
 
-def test_v2_counters_tell_whose_limit_it_was() -> None:
+def test_v2_counters_report_whose_limit_it_was() -> None:
     own, pod, *_ = groups("kubernetes-node-v2")
     assert (own.oom_count(), own.oom_kill_count(), own.failcnt_count()) == (0, 1, 0)
     assert (pod.oom_count(), pod.oom_kill_count(), pod.failcnt_count()) == (1, 1, 94)

@@ -50,14 +50,14 @@ def start() -> Iterator[Start]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc of Linux")
 @pytest.mark.parametrize("wait", WAITS, ids=lambda wait: wait.name)
-def test_the_wait_of_a_main_thread_is_told(wait: Wait, start: Start) -> None:
+def test_the_wait_of_a_main_thread_is_reported(wait: Wait, start: Start) -> None:
     process = start(WAITS[wait])
     # While the interpreter starts it waits for other things too.
     wait_until(lambda: all(main_wait(process.pid) is wait for _ in range(3)))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc of Linux")
-def test_a_process_that_has_ended_tells_nothing(start: Start) -> None:
+def test_a_process_that_has_ended_reports_nothing(start: Start) -> None:
     process = start("pass")
     process.wait()
     assert main_wait(process.pid) is Wait.UNKNOWN
@@ -127,7 +127,7 @@ def test_bytes_of_a_thread_that_is_left_out_are_not_counted(start: Start) -> Non
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc of Linux")
-def test_a_fork_is_told_from_another_program(start: Start) -> None:
+def test_a_fork_is_distinguished_from_another_program(start: Start) -> None:
     process = start(
         "import os, subprocess\n"
         "if os.fork():\n    subprocess.run(['sleep', '60'])\nelse:\n    os.read(os.pipe()[0], 1)"

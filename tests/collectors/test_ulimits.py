@@ -31,7 +31,7 @@ def write_limits(process: Path, space: object = "unlimited", data: object = "unl
     (process / "limits").write_text(LIMITS.format(space=space, data=data))
 
 
-def test_without_a_limit_nothing_is_told(process: Path, tmp_path: Path) -> None:
+def test_without_a_limit_nothing_is_reported(process: Path, tmp_path: Path) -> None:
     write_limits(process)
     assert UlimitCollector(77, str(tmp_path)).collect() == {}
 

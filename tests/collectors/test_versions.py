@@ -15,7 +15,7 @@ pytestmark = pytest.mark.quick
 FOLDERS = [Path(folder) for folder in sys.path if Path(folder).is_dir()]
 
 
-def test_the_tensorflow_of_this_environment_tells_what_it_was_built_for() -> None:
+def test_the_tensorflow_of_this_environment_reports_what_it_was_built_for() -> None:
     found = installed_tensorflow(FOLDERS, ("tensorflow", "tensorflow-cpu"))
     if found is None:
         pytest.skip("no TensorFlow here")
@@ -42,7 +42,7 @@ def test_build_information_that_says_nothing_is_unknown(tmp_path: Path, text: st
     assert build_info(tmp_path) == {}
 
 
-def test_two_copies_are_told_in_the_order_of_import(tmp_path: Path) -> None:
+def test_two_copies_are_reported_in_the_order_of_import(tmp_path: Path) -> None:
     machine = MadeMachine(tmp_path)
     machine.package("numpy", "2.0.0")
     machine.package("numpy", "1.26.4", folder=tmp_path)

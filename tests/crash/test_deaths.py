@@ -52,7 +52,7 @@ def test_the_python_stack_of_a_segfault_is_in_the_report(theatre: Theatre) -> No
     assert any("in string_at" in fact["text"] for fact in report["evidence"])
 
 
-def test_the_memory_limit_is_told_with_its_numbers(theatre: Theatre) -> None:
+def test_the_memory_limit_is_reported_with_its_numbers(theatre: Theatre) -> None:
     played = theatre.played(BY_NAME["memory limit of the group"])
     assert played.report is not None
     memory = played.report["memory"]
@@ -61,7 +61,7 @@ def test_the_memory_limit_is_told_with_its_numbers(theatre: Theatre) -> None:
     assert "after the start of cell [2]" in played.printed
 
 
-def test_the_death_of_a_child_is_told_while_the_kernel_lives(theatre: Theatre) -> None:
+def test_the_death_of_a_child_is_reported_while_the_kernel_lives(theatre: Theatre) -> None:
     report = theatre.played(BY_NAME["a child killed at the memory limit"]).report
     assert report is not None
     assert report["kernel_alive"] is True
@@ -73,7 +73,7 @@ def test_tensorflows_version_is_in_the_report(theatre: Theatre) -> None:
     assert "tensorflow" in report["versions"]
 
 
-def test_the_last_native_words_of_an_abort_are_in_the_report(kernel: Kernel) -> None:
+def test_the_end_of_stderr_of_an_abort_are_in_the_report(kernel: Kernel) -> None:
     kernel.start(
         "import ctypes, os\nos.write(2, b'engine: cannot go on\\n')\nctypes.CDLL(None).abort()"
     )

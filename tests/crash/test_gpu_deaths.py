@@ -177,7 +177,9 @@ class TestNotBlamed:
         report, _ = keep(ours)
         assert report["cause"] == "sigkill_unattributed"
 
-    def test_nobody_where_processes_cannot_be_told(self, machine: Machine, keep: Keep) -> None:
+    def test_nobody_where_processes_cannot_be_identified(
+        self, machine: Machine, keep: Keep
+    ) -> None:
         ours, other = machine.start("inside"), machine.start("neighbour")
         machine.use(ours)
         machine.use(other)

@@ -91,7 +91,7 @@ def read_copy(path: Path) -> RecordingContents:
     return wait_until(look, "a readable copy")
 
 
-def test_every_death_is_told_once_from_the_local_recording(
+def test_every_death_is_reported_once_from_the_local_recording(
     server: RecordingServer, remote: Path, tmp_path: Path
 ) -> None:
     assert mounts.is_remote(remote)

@@ -128,7 +128,7 @@ def test_a_dump_is_read_as_the_release_prints_it(release: str) -> None:
     )
 
 
-def test_the_largest_block_is_taken_from_the_statistics_once_they_tell_it() -> None:
+def test_the_largest_block_is_taken_from_the_statistics_once_they_report_it() -> None:
     found = read(fragmented_pool().text("next"))
     assert found.largest_free_bytes == 256 * MIB
     assert found.free_in_pool_bytes == 4 * GIB
@@ -178,7 +178,7 @@ class TestFragmentation:
         without_pool = [line for line in lines[start:] if "Total bytes in pool" not in line]
         assert not read("\n".join(without_pool)).fragmented
 
-    def test_part_of_the_blocks_does_not_tell_the_largest(self) -> None:
+    def test_part_of_the_blocks_does_not_report_the_largest(self) -> None:
         lines = fragmented_pool().text().splitlines()
         half = [line for n, line in enumerate(lines) if " Free  at" not in line or n % 4]
         assert read("\n".join(half)).largest_free_bytes is None
@@ -230,14 +230,14 @@ class TestWhichDump:
         )
         assert read(text) == AllocatorDump()
 
-    def test_without_a_dump_the_error_tells_what_was_asked(self) -> None:
+    def test_without_a_dump_the_error_reports_what_was_asked(self) -> None:
         text = "ResourceExhaustedError: OOM when allocating tensor with shape[32,1024] and type half on /device:GPU:0 by allocator GPU_0_bfc"
         assert read(text) == AllocatorDump(shape=(32, 1024), asked_bytes=65536)
         assert read(text.replace("GPU_0_bfc", "cpu")) == AllocatorDump()
         xla = "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 4000000000 bytes."
         assert read(xla).asked_bytes == 4000000000
 
-    def test_xla_tells_request_and_limit(self) -> None:
+    def test_xla_reports_request_and_limit(self) -> None:
         found = read(XLA_LOG)
         assert found.from_xla
         assert found.numbers == "requested 4.02 GiB, limit 2.00 GiB"

@@ -73,7 +73,7 @@ def test_every_row_says_where_it_was_read_and_when(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_no_row_stands_twice(name: str) -> None:
+def test_no_row_is_twice(name: str) -> None:
     for section, rows in sections(name):
         keys = [
             (

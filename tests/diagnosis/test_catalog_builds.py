@@ -116,7 +116,7 @@ def test_which_build_runs_on_which_gpu(
     assert (found.coverage, found.code) == (coverage, code)
 
 
-def test_what_users_met_on_a_card_is_told_with_its_coverage() -> None:
+def test_what_users_met_on_a_card_is_reported_with_its_coverage() -> None:
     found = arch_covered("2.21.0", "12.0")
     assert found is not None
     assert found.reported is not None

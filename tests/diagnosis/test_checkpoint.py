@@ -64,14 +64,14 @@ def test_the_file_of_a_stop_is_restored_by_us() -> None:
 @pytest.mark.parametrize(
     ("weights_only", "wanted"), [(True, "load_weights"), (False, "load_model")]
 )
-def test_a_name_that_tells_nothing_is_told_by_the_callback(weights_only: bool, wanted: str) -> None:
+def test_a_name_that_says_nothing_is_named_by_the_callback(weights_only: bool, wanted: str) -> None:
     for path in ("/runs/model.h5", "/runs/ckpt-3"):
         found = code(path, by="ModelCheckpoint", weights_only=weights_only)
         assert found is not None
         assert wanted in found
 
 
-def test_a_file_of_a_kind_that_nobody_told_has_no_code() -> None:
+def test_a_file_of_an_unknown_kind_has_no_code() -> None:
     assert code("/runs/model.h5") is None
     assert code("/runs/ckpt-3", weights_only="yes") is None
 

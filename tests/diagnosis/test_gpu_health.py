@@ -60,20 +60,22 @@ class TestASoundCard:
     @pytest.mark.parametrize(
         "reason", ["GpuIdle", "SyncBoost", "ApplicationsClocksSetting", "DisplayClockSetting"]
     )
-    def test_what_belongs_to_normal_work_is_not_told(self, watched: Watched, reason: str) -> None:
+    def test_what_belongs_to_normal_work_is_not_reported(
+        self, watched: Watched, reason: str
+    ) -> None:
         assert watched.poll(120, throttle_reasons=[reason]) == ()
 
-    def test_a_moment_of_heat_is_not_told(self, watched: Watched) -> None:
+    def test_a_moment_of_heat_is_not_reported(self, watched: Watched) -> None:
         for _ in range(30):
             assert watched.poll(3, throttle_reasons=["SwThermalSlowdown"]) == ()
             assert watched.poll(20) == ()
 
-    def test_slow_clocks_of_a_card_that_nobody_trains_on_are_not_told(
+    def test_slow_clocks_of_a_card_that_nobody_trains_on_are_not_reported(
         self, watched: Watched
     ) -> None:
         assert watched.poll(60, at_work=False, throttle_reasons=["HwSlowdown"]) == ()
 
-    def test_old_errors_are_not_told(self, watched: Watched) -> None:
+    def test_old_errors_are_not_reported(self, watched: Watched) -> None:
         assert (
             watched.poll(
                 60,
@@ -83,20 +85,20 @@ class TestASoundCard:
             == ()
         )
 
-    def test_counters_that_begin_anew_are_not_told(self, watched: Watched) -> None:
+    def test_counters_that_begin_again_are_not_reported(self, watched: Watched) -> None:
         watched.poll(5, ecc_uncorrected_count=7)
         assert watched.poll(60, ecc_uncorrected_count=0) == ()
 
-    def test_what_is_not_known_is_not_told(self, watched: Watched) -> None:
+    def test_what_is_not_known_is_not_reported(self, watched: Watched) -> None:
         assert watched.poll(60, **dict.fromkeys(SOUND)) == ()
 
     @pytest.mark.parametrize("number", [45, 63, 92])
-    def test_faults_that_need_nothing_are_not_told(self, watched: Watched, number: int) -> None:
+    def test_faults_that_need_nothing_are_not_reported(self, watched: Watched, number: int) -> None:
         assert watched.poll(events=[{"time": NOW, "xid": number}]) == ()
 
 
 class TestClocksAndHeat:
-    def test_heat_that_lasts_is_told_and_stays_a_while(self, watched: Watched) -> None:
+    def test_heat_that_lasts_is_reported_and_stays_a_while(self, watched: Watched) -> None:
         assert watched.poll(10, throttle_reasons=["SwThermalSlowdown"]) == ()
         (alarm,) = watched.poll(1, throttle_reasons=["SwThermalSlowdown", "SwPowerCap"])
         assert (
@@ -109,7 +111,7 @@ class TestClocksAndHeat:
         assert "ran below full speed" in watched.text(30)
         assert watched.poll(120) == ()
 
-    def test_the_cards_own_slowdown_is_told_by_its_reason(self, watched: Watched) -> None:
+    def test_the_cards_own_slowdown_is_named_by_its_reason(self, watched: Watched) -> None:
         text = watched.text(12, throttle_reasons=["HwSlowdown", "HwPowerBrakeSlowdown"])
         assert "power supply" in text
 
@@ -131,12 +133,12 @@ class TestFaults:
         assert len(watched.poll(600, events=events)) == 1
         assert watched.poll(events=events) == ()
 
-    def test_a_fault_that_comes_again_is_told_once(self, watched: Watched) -> None:
+    def test_a_fault_that_comes_again_is_reported_once(self, watched: Watched) -> None:
         events = [{"time": NOW + n, "xid": 13} for n in range(50)]
         (alarm,) = watched.poll(60, events=events)
         assert alarm.since == NOW + 49
 
-    def test_an_unknown_fault_is_told_as_it_is(self, watched: Watched) -> None:
+    def test_an_unknown_fault_is_reported_as_it_is(self, watched: Watched) -> None:
         assert "Xid 999" in watched.text(events=[{"time": NOW, "xid": 999}])
 
     @pytest.mark.parametrize("row", table("xid")["xid"], ids=lambda row: str(row["xid"]))
@@ -149,7 +151,7 @@ class TestFaults:
 
 
 class TestErrors:
-    def test_new_errors_that_could_not_be_corrected_are_told(self, watched: Watched) -> None:
+    def test_new_errors_that_could_not_be_corrected_are_reported(self, watched: Watched) -> None:
         watched.poll(3, ecc_uncorrected_count=7)
         (alarm,) = watched.poll(3, ecc_uncorrected_count=9)
         assert "reports 2 new uncorrectable memory errors" in alarm.text

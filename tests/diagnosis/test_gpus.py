@@ -52,7 +52,7 @@ def test_whatever_has_the_wrong_type_is_unknown(value: object) -> None:
         assert gpu.title == "GPU"
 
 
-def test_the_notebook_that_holds_the_card_is_named_and_told_to_be_shut_down() -> None:
+def test_the_notebook_that_holds_the_card_is_named_and_advised_to_be_shut_down() -> None:
     best = best_of("gpu_oom_other_process/fires-another-notebook-holds-the-card.json")
     assert "course/train_b.ipynb (process 4811), 70.0 GiB of 80.0 GiB" in best.title
     assert best.because[0].source is Source.SERVER
@@ -61,7 +61,7 @@ def test_the_notebook_that_holds_the_card_is_named_and_told_to_be_shut_down() ->
     )
 
 
-def test_heat_before_a_failing_card_is_told_and_comes_first_in_what_to_do() -> None:
+def test_heat_before_a_failing_card_is_reported_and_comes_first_in_what_to_do() -> None:
     hot = best_of("gpu_hardware_xid/fires-overheated-and-fell-off-the-bus.json")
     assert any("96 °C in its last minute" in fact.text for fact in hot.because)
     assert "cooling" in hot.advice[0].title
@@ -70,7 +70,7 @@ def test_heat_before_a_failing_card_is_told_and_comes_first_in_what_to_do() -> N
     assert "cooling" not in cool.advice[0].title
 
 
-def test_an_event_that_stands_in_the_log_too_counts_once() -> None:
+def test_an_event_that_is_in_the_log_too_counts_once() -> None:
     bundle = bundle_of("gpu_hardware_xid/fires-overheated-and-fell-off-the-bus.json")
     bundle["server"]["gpus"][0]["events"] = [
         {"time": DIED - 1.0, "xid": 79},
@@ -123,14 +123,14 @@ def test_who_has_a_card_to_itself_is_not_sent_to_look_for_others() -> None:
     assert not any("nvidia-smi" in (advice.code or "") for advice in best.advice)
 
 
-def test_growth_that_was_at_work_is_told_with_what_it_began_with() -> None:
+def test_growth_that_was_at_work_is_reported_with_what_it_began_with() -> None:
     bundle = bundle_of("gpu_oom/fires-with-the-card-to-itself.json")
     bundle["server"]["gpus"][0]["growth"] |= {"works": True, "own_bytes": 2 << 30}
     texts = [fact.text for fact in diagnose(bundle).best.because]
     assert "Memory growth was active: the kernel started with 2.00 GiB of 80.0 GiB" in texts
 
 
-def test_a_fault_is_told_with_how_long_before_the_end_it_was() -> None:
+def test_a_fault_is_reported_with_how_long_before_the_end_it_was() -> None:
     best = best_of("gpu_hardware_xid/fires-an-event-on-the-card-of-its-child.json")
     assert ", 2.0 s before the end" in best.because[0].text
     assert "GPU 0" in best.title

@@ -68,7 +68,7 @@ def test_a_report_gives_no_advice_and_no_evidence_twice(example: Example) -> Non
         assert len(texts) == len(set(texts))
 
 
-def test_the_epochs_left_are_told_where_something_else_ended_it() -> None:
+def test_the_epochs_left_are_reported_where_something_else_ended_it() -> None:
     leak = finding(bundle_of("host_leak/fires-crashed-of-something-else.json"), "host_leak")
     assert "would be reached in about 33 epochs." in leak.title
     assert leak.beside
@@ -83,7 +83,7 @@ def test_a_limit_that_is_far_after_the_last_epoch_is_not_worth_a_word() -> None:
     assert Evidence(bundle).growth is None
 
 
-def test_clearing_the_session_is_told_with_what_it_frees_and_only_where_a_loop_builds_models() -> (
+def test_clearing_the_session_is_reported_with_what_it_frees_and_only_where_a_loop_builds_models() -> (
     None
 ):
     looped_bundle = bundle_of("host_leak/fires-models-built-in-a-loop.json")

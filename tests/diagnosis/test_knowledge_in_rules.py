@@ -99,7 +99,7 @@ def test_a_sticky_error_needs_another_process() -> None:
         ("munmap_chunk(): invalid pointer", "from another allocator"),
     ],
 )
-def test_what_a_heap_check_found_is_told(line: str, said: str) -> None:
+def test_what_a_heap_check_found_is_reported(line: str, said: str) -> None:
     assert said in named(f"{line}\n", "glibc_abort_heap_corruption")
 
 

@@ -232,7 +232,7 @@ def test_a_log_about_nothing_but_a_kill_is_about_that_kill() -> None:
         ("import torch\nOSError: CUDA_HOME environment variable is not set", "CUDA toolkit"),
     ],
 )
-def test_a_file_that_no_package_brings_is_not_looked_for_in_one(text: str, title: str) -> None:
+def test_a_file_that_no_package_brings_is_not_searched_for_in_one(text: str, title: str) -> None:
     advice = best_of(text).advice
     assert title in advice[0].title
     assert not any("pip install" in (step.code or "") for step in advice)

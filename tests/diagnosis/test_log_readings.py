@@ -96,7 +96,7 @@ def test_the_stronger_reading_counts() -> None:
     assert explain(Pasted(text)).best.cause == "gpu_oom"
 
 
-def test_a_long_text_is_read_as_it_stands() -> None:
+def test_a_long_text_is_read_as_it_is() -> None:
     assert not list(readings("- a\n" * 401))
 
 

@@ -22,7 +22,7 @@ def example(path: str) -> Pasted:
 
 
 @pytest.mark.parametrize("case", text_examples("fires"), ids=str)
-def test_the_text_tells_its_cause(case: TextExample) -> None:
+def test_the_text_reports_its_cause(case: TextExample) -> None:
     best = explain(case.pasted).best
     assert best.cause == case.cause
     assert best.title.endswith(".")
@@ -348,5 +348,5 @@ def test_programs_around_pass_a_signal_on_as_a_code(code: int, name: str) -> Non
 
 
 @pytest.mark.parametrize("code", [0, 1, 127, 128, 192, 240, 255])
-def test_other_codes_stand_for_no_signal(code: int) -> None:
+def test_other_codes_mean_no_signal(code: int) -> None:
     assert passed_on_signal(code) is None

@@ -126,7 +126,7 @@ def test_what_could_not_be_looked_at_is_said() -> None:
     assert "guard was not loaded" in unchecked
 
 
-def test_a_kernel_killed_while_it_started_is_not_told_to_lack_the_guard() -> None:
+def test_a_kernel_killed_while_it_started_is_not_reported_to_lack_the_guard() -> None:
     path = EXAMPLES / "kernel_start_failed/quiet-near-killed-before-it-answered.json"
     unchecked = " ".join(diagnose(Example("", "", path).bundle).not_checked)
     assert "the kernel ended during its start, before the guard was loaded." in unchecked

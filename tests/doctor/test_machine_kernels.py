@@ -64,7 +64,7 @@ def test_a_kernel_without_the_guard_is_a_warning_if_it_has_tensorflow(
         info.rmdir()
 
 
-def test_a_guard_that_moved_away_is_told(kernels: Path, linked: Path) -> None:
+def test_a_guard_that_moved_away_is_reported(kernels: Path, linked: Path) -> None:
     argv = [str(linked), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     given = "--config=/gone/jupyter_tfguard/kernel/enabled_config.py"
     write_kernel(kernels / "other", linked, argv=[*argv, given])

@@ -151,7 +151,7 @@ def test_limits_that_cannot_be_read_are_unknown(made: MadeMachine) -> None:
         ("desktop-systemd-v2", Status.OK, ["only the machine's memory, 15.5 GiB"]),
     ],
 )
-def test_the_limit_that_binds_is_told(
+def test_the_limit_that_binds_is_reported(
     made: MadeMachine, name: str, status: Status, words: list[str]
 ) -> None:
     found = memory_limit.check(copy_of(name, made))

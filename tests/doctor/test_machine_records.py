@@ -55,7 +55,9 @@ def test_a_record_that_lacks_something_is_a_problem(
     assert "lacks stderr tail" in found.text
 
 
-def test_a_process_that_cannot_record_is_told_as_not_checked(records: Path, tmp_path: Path) -> None:
+def test_a_process_that_cannot_record_is_reported_as_not_checked(
+    records: Path, tmp_path: Path
+) -> None:
     made = MadeMachine(tmp_path)
     found = crash_record.check(made.environment(python="/bin/false"))
     assert found.status is Status.UNKNOWN
@@ -109,7 +111,7 @@ def mounted(made: MadeMachine, kind: str, point: str = "/") -> Environment:
         ("overlay", True, Status.WARNING),
     ],
 )
-def test_reports_that_go_with_their_container_are_told(
+def test_reports_that_go_with_their_container_are_reported(
     tmp_path: Path, kind: str, container: bool, status: Status
 ) -> None:
     made = MadeMachine(tmp_path)

@@ -62,7 +62,7 @@ def test_growth_by_the_users_own_hand(
     assert fix == (None if status is Status.OK else "unset TF_FORCE_GPU_ALLOW_GROWTH")
 
 
-def test_a_value_in_a_kernel_is_told_with_the_kernel(made: MadeMachine, tmp_path: Path) -> None:
+def test_a_value_in_a_kernel_is_reported_with_the_kernel(made: MadeMachine, tmp_path: Path) -> None:
     folder = tmp_path / "jupyter/data/kernels/greedy"
     folder.mkdir(parents=True)
     spec = {"argv": ["python"], "display_name": "x", "language": "python"}

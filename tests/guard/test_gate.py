@@ -94,7 +94,7 @@ def test_a_fourier_transform_gets_a_memory_error() -> None:
     assert found["small"]["same"]
 
 
-def test_a_huge_sparse_array_lives_on_disk() -> None:
+def test_a_huge_sparse_array_is_kept_on_disk() -> None:
     found = run("huge_sparse_array")
     assert found["error"] is None
     assert found["sum"] == 3 * 64
@@ -218,7 +218,7 @@ def test_a_long_call_into_c_gets_a_memory_error() -> None:
     assert found["after"]["length"] == 1000
 
 
-def test_a_signal_that_is_handled_late_still_tells_why() -> None:
+def test_a_signal_that_is_handled_late_still_reports_why() -> None:
     found = run("signal_is_handled_late")
     assert found["error"] == "Stopped"
     assert found["refused_count"]["python"] == 0

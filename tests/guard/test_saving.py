@@ -131,7 +131,7 @@ def test_numpy_of_this_version_is_recognised(tmp_path: Path, call: str, name: st
     assert value.found.call == name
 
 
-def test_the_functions_of_this_keras_are_where_they_are_looked_for() -> None:
+def test_the_functions_of_this_keras_are_where_they_are_searched_for() -> None:
     # Keras is not imported here: its source is enough.
     keras = Path(numpy.__file__).parents[1] / "keras" / "src"
     for file, word in [

@@ -83,7 +83,7 @@ def has_stacks_soon(kernel: WatchedKernel, shown: str) -> bool:
     return wait_until(has_stacks, f"stacks with {shown!r}")
 
 
-def test_a_kernel_that_stands_still_is_told_of_and_reported_when_it_is_restarted(
+def test_a_kernel_that_hangs_is_shown_and_reported_when_it_is_restarted(
     hung: dict[str, WatchedKernel],
 ) -> None:
     pids = {}
@@ -116,7 +116,7 @@ def test_a_kernel_that_stands_still_is_told_of_and_reported_when_it_is_restarted
         assert report["other_findings"] == [], name
 
 
-def test_threads_of_the_machinery_that_begin_late_do_not_hide_a_standstill(
+def test_threads_of_the_machinery_that_begin_late_do_not_hide_a_hang(
     make_kernel: Make,
 ) -> None:
     kernel = make_kernel()
@@ -183,7 +183,7 @@ NOT_STANDING_STILL = {
 }
 
 
-def test_a_kernel_that_works_or_waits_on_purpose_is_not_told_of(make_kernel: Make) -> None:
+def test_a_kernel_that_works_or_waits_on_purpose_is_not_reported(make_kernel: Make) -> None:
     kernels = {name: make_kernel() for name in NOT_STANDING_STILL}
     for name, kernel in kernels.items():
         kernel.start(NOT_STANDING_STILL[name])
@@ -204,7 +204,7 @@ def test_a_kernel_that_works_or_waits_on_purpose_is_not_told_of(make_kernel: Mak
     assert [kernel.entries() for kernel in kernels.values()] == [[]] * len(kernels)
 
 
-def test_a_kernel_that_goes_on_is_told_of_no_more(make_kernel: Make) -> None:
+def test_a_kernel_that_goes_on_is_reported_no_more(make_kernel: Make) -> None:
     kernel = make_kernel()
     kernel.start("lock = __import__('threading').Lock()\nlock.acquire()\nlock.acquire()")
     kernel.hang()

@@ -26,7 +26,7 @@ def test_only_arrays_are_measured() -> None:
     assert found == {"a": 24}
 
 
-def test_what_lies_in_a_file_holds_no_memory(tmp_path: Path) -> None:
+def test_what_is_in_a_file_holds_no_memory(tmp_path: Path) -> None:
     mapped = np.memmap(tmp_path / "mapped", dtype="float64", mode="w+", shape=(1000,))
     assert sizes(mapped=mapped, own=np.ones(2)) == {"own": 16}
 

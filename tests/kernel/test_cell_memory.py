@@ -113,7 +113,7 @@ class TestGpu:
         found = machine.meter.end(stretch)
         assert (found.gpu.peak_bytes, found.gpu.kept_bytes) == (0, -1 * GIB)
 
-    def test_of_several_devices_the_sums_are_told(self, machine: Machine) -> None:
+    def test_of_several_devices_the_sums_are_reported(self, machine: Machine) -> None:
         machine.gpus((1 * GIB, 2 * GIB), (1 * GIB, 9 * GIB))
         stretch = machine.meter.begin()
         machine.gpus((2 * GIB, 5 * GIB), (1 * GIB, 9 * GIB))
@@ -150,7 +150,7 @@ class TestTable:
         assert lines[1].split()[1:] == ["cell_12()", "1.0", "s", "+12", "MiB", "0", "B"]
         assert lines[-1] == "Shows the 10 of 12 cells with the largest increase."
 
-    def test_gpu_columns_stand_only_where_something_is_known(self) -> None:
+    def test_gpu_columns_are_only_where_something_is_known(self) -> None:
         assert "GPU" not in cells_text([ended(1, MIB)])
         text = cells_text([ended(1, MIB), ended(2, MIB, 3 * GIB)])
         assert text.splitlines()[1].split()[:2] == ["[2]", "cell_2()"]

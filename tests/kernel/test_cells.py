@@ -128,7 +128,7 @@ current().cells._gpu_oom._wait_read = stop
 """
 
 
-def test_stop_pressed_while_a_gpu_oom_is_told_loses_nothing(new_kernel: Make) -> None:
+def test_stop_pressed_while_a_gpu_oom_is_reported_loses_nothing(new_kernel: Make) -> None:
     kernel = new_kernel()
     kernel.run(OOM_AND_STOP)
     before = len(kernel.recording().events)
@@ -167,7 +167,7 @@ def running():
 """
 
 
-def test_a_cell_that_tells_of_an_end_itself_runs_on(kernel: GuardedKernel) -> None:
+def test_a_cell_that_reports_an_end_itself_runs_on(kernel: GuardedKernel) -> None:
     kernel.run(RUNNING)
     before = len(kernel.recording().events)
     ran = kernel.run(TRIGGER.format("post_run_cell") + "\nprint(len(running()[0]))")

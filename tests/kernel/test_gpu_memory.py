@@ -177,7 +177,7 @@ class TestCreatedDevices:
         assert [one["device"] for one in found] == ["GPU:0", "GPU:1"]
         assert found[0]["limit_bytes"] == 4000 * 1024**2
 
-    def test_a_line_that_was_cut_tells_nothing(self) -> None:
+    def test_a_line_that_was_cut_reports_nothing(self) -> None:
         line = LINE.format(n=0)
         assert created_devices(line[: line.index(", compute") - 2]) == []
         assert created_devices(line[60:]) == []

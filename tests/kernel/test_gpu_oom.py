@@ -138,7 +138,7 @@ class TestInAKernel:
         assert live.cells
 
 
-def test_without_native_text_the_error_alone_is_told(tmp_path: Path) -> None:
+def test_without_native_text_the_error_alone_is_reported(tmp_path: Path) -> None:
     (tmp_path / "config").mkdir()
     settings = tmp_path / "config" / "jupyter_tfguard_config.json"
     settings.write_text('{"TfGuard": {"record_stderr": false}}')

@@ -35,7 +35,7 @@ def line(growth: GrowthState | None) -> str:
         ("no_gpu", "no NVIDIA GPU found"),
     ],
 )
-def test_a_state_to_know_of_stands_beside_the_others(state: str, text: str) -> None:
+def test_a_state_to_know_of_is_beside_the_others(state: str, text: str) -> None:
     assert f"guarding this kernel ({text}; tracked by the Jupyter server)." in line(
         GrowthState(state, text)
     )

@@ -49,7 +49,7 @@ def test_the_callback_comes_once_after_the_import(names: list[str]) -> None:
     assert names == ["wanted_module"]
 
 
-def test_an_inner_import_is_told_first(names: list[str]) -> None:
+def test_an_inner_import_is_reported_first(names: list[str]) -> None:
     load("wanted_package")
     assert names == ["wanted_module", "wanted_package"]
 
@@ -69,7 +69,7 @@ def test_looking_for_a_module_is_no_import(names: list[str]) -> None:
     assert names == []
 
 
-def test_a_lazy_loader_tells_at_the_first_use(names: list[str]) -> None:
+def test_a_lazy_loader_reports_at_the_first_use(names: list[str]) -> None:
     spec = importlib.util.find_spec("wanted_module")
     assert spec is not None
     assert spec.loader is not None
@@ -82,7 +82,7 @@ def test_a_lazy_loader_tells_at_the_first_use(names: list[str]) -> None:
     assert names == ["wanted_module"]
 
 
-def test_a_lazy_finder_below_us_tells_at_the_first_use(names: list[str]) -> None:
+def test_a_lazy_finder_below_us_reports_at_the_first_use(names: list[str]) -> None:
     class LazyFinder:
         @staticmethod
         def find_spec(name: str, path: Any = None, target: Any = None) -> Any:
@@ -104,7 +104,7 @@ def test_a_lazy_finder_below_us_tells_at_the_first_use(names: list[str]) -> None
         sys.meta_path.remove(LazyFinder)  # type: ignore[arg-type]
 
 
-def test_a_reload_tells_again(names: list[str]) -> None:
+def test_a_reload_reports_again(names: list[str]) -> None:
     importlib.reload(load("wanted_module"))
     assert names == ["wanted_module", "wanted_module"]
 
@@ -117,7 +117,7 @@ def test_a_module_that_fails_to_load_fails_as_ever(names: list[str]) -> None:
     assert names == []
 
 
-def test_a_module_that_is_there_already_is_told_at_once() -> None:
+def test_a_module_that_is_there_already_is_reported_at_once() -> None:
     told: list[str] = []
     hook = ImportHook({"json": lambda module: told.append(module.__name__)})
     hook.install()

@@ -18,7 +18,7 @@ def test_nothing_on_record_is_a_plain_answer(kernel: GuardedKernel) -> None:
     assert kernel.run("%tfguard why").text == "No reports: tfguard has recorded no crash yet.\n"
 
 
-def test_status_tells_memory_and_limit(kernel: GuardedKernel) -> None:
+def test_status_reports_memory_and_limit(kernel: GuardedKernel) -> None:
     lines = kernel.run("%tfguard").stdout.splitlines()
     assert lines == kernel.run("%tfguard status").stdout.splitlines()[:1] + lines[1:]
     assert lines[0].startswith("tfguard 0.")
@@ -46,7 +46,7 @@ def test_a_wrong_word_is_answered_with_the_usage(kernel: GuardedKernel) -> None:
     assert "why" in ran.text
 
 
-def test_the_next_kernel_reports_and_tells_of_an_unwatched_death_once(new_kernel: Make) -> None:
+def test_the_next_kernel_reports_and_announces_an_unwatched_crash_once(new_kernel: Make) -> None:
     first = new_kernel()
     assert first.die(DEATH) == -signal.SIGKILL
     dead = first.recording_paths()
@@ -98,7 +98,7 @@ def test_visitors_of_a_voila_page_see_nothing_of_a_crash(new_kernel: Make) -> No
     assert not report["announced"]
 
 
-def test_another_notebooks_death_is_reported_but_not_told(new_kernel: Make) -> None:
+def test_another_notebooks_crash_is_reported_but_not_announced(new_kernel: Make) -> None:
     first = new_kernel()
     first.die(DEATH)
     other = new_kernel()

@@ -47,7 +47,7 @@ def test_growth_is_set_with_our_marker(kernel: GuardedKernel) -> None:
     assert ran.stdout == "true 1\n"
 
 
-def test_the_header_tells_who_this_is(kernel: GuardedKernel) -> None:
+def test_the_header_shows_who_this_is(kernel: GuardedKernel) -> None:
     header = kernel.recording().header
     assert header["kernel_id"] == kernel.kernel_id
     assert header["kernel_name"] == "python3"
@@ -165,7 +165,7 @@ def test_an_unusable_folder_leaves_a_living_kernel_with_growth(
     assert "of" in kernel.run("%tfguard status").text.splitlines()[1]
 
 
-def test_a_server_that_watches_is_told_from_one_that_does_not(new_kernel: Make) -> None:
+def test_a_server_that_watches_is_distinguished_from_one_that_does_not(new_kernel: Make) -> None:
     watched = new_kernel(environment={"TFGUARD_WATCHER_PID": str(os.getpid())})
     assert "tracked by the Jupyter server" in watched.run("%load_ext tfguard").text
     watched.close()

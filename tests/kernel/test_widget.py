@@ -76,7 +76,7 @@ def test_it_moves_while_a_cell_runs(panel: Callable[..., Messages]) -> None:
     assert len(set(times)) >= 5
 
 
-def test_what_it_tells_has_the_shape_that_the_page_reads(panel: Callable[..., Messages]) -> None:
+def test_what_it_reports_has_the_shape_that_the_page_reads(panel: Callable[..., Messages]) -> None:
     found = panel("import time; time.sleep(1.5)")
     sample = json.loads(WIRE.read_text())
     told = comms(found)[0]["data"]["state"]

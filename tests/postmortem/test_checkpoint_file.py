@@ -34,13 +34,13 @@ def test_the_format_of_several_files_is_known_by_its_last(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("path", ["relative.keras", "", None, 3, ["/tmp"], {}], ids=repr)
-def test_what_names_no_place_is_not_looked_for(path: object) -> None:
+def test_what_names_no_place_is_not_searched_for(path: object) -> None:
     assert checkpoint_file([event(path)]) is None
     assert checkpoint_file([]) is None
 
 
 @pytest.mark.parametrize("path", ["/nowhere/model.keras", "/a\0b", "/" + "x" * 5000], ids=repr)
-def test_a_file_that_is_gone_is_told(path: str) -> None:
+def test_a_file_that_is_gone_is_reported(path: str) -> None:
     assert checkpoint_file([event(path)]) == {"modified": None}
 
 

@@ -90,7 +90,7 @@ def test_a_kernel_that_was_asked_to_end_and_then_killed_is_swept_away(root: Path
     assert list(root.iterdir()) == []
 
 
-def test_quit_is_told_even_where_the_end_was_not_marked(root: Path) -> None:
+def test_quit_is_reported_even_where_the_end_was_not_marked(root: Path) -> None:
     recording = record(root, dead_process())
     recording.event("exit_requested", how="quit", restart=None)
     recording.close()

@@ -43,7 +43,7 @@ def others_of(postmortem: Postmortem, bundle: dict[str, Any]) -> list[str]:
     return [finding["cause"] for finding in report["other_findings"]]
 
 
-def test_a_bundle_is_told_of_the_deaths_before_it(postmortem: Postmortem) -> None:
+def test_a_bundle_has_the_crashes_before_it(postmortem: Postmortem) -> None:
     postmortem.report(crash(3000, "SIGBUS", notebook_path="other.ipynb", kernel_id="k2"))
     postmortem.report(crash(2000, alive=True))
     postmortem.report(crash(90_000))

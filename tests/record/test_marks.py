@@ -39,7 +39,7 @@ def test_a_cell_that_does_nothing_but_fit_has_one_mark() -> None:
     assert labels(cell(0, 3), fit(0.2), fit(0.4)) == ["[3] fit", "[3] fit"]
 
 
-def test_the_same_moment_is_told_by_the_monotonic_clock() -> None:
+def test_the_same_moment_is_identified_by_the_monotonic_clock() -> None:
     assert labels(cell(0, 3, wall=1e9), fit(50, wall=1e9)) == ["[3]", "[3] fit"]
     assert labels(cell(0, 3, wall=1e9), fit(0.1, wall=1e9 + 3600)) == ["[3] fit"]
 

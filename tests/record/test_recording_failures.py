@@ -133,7 +133,9 @@ def damaged(change: Callable[[Path], None], recording: Recording) -> RecordingCo
 
 
 @pytest.mark.parametrize("name", RINGS)
-def test_a_damaged_file_is_told_of_and_the_others_are_read(recording: Recording, name: str) -> None:
+def test_a_damaged_file_is_reported_and_the_others_are_read(
+    recording: Recording, name: str
+) -> None:
     found = damaged(
         lambda folder: (folder / name).write_bytes(b"\xff" * 20_000) and None, recording
     )

@@ -42,7 +42,7 @@ def test_the_newest_records_are_read_in_order(tmp_path: Path, count: int) -> Non
     assert found.type_named(3) == TYPES[3]
 
 
-def test_a_record_lies_where_the_specification_says(tmp_path: Path) -> None:
+def test_a_record_is_where_the_specification_says(tmp_path: Path) -> None:
     writer = opened(tmp_path / "ring")
     writer.write(3, b"abc", 13, monotonic=1.5, wall=2.5)
     start = HEADER_BYTES + (13 - 1) % 8 * 64
@@ -90,7 +90,7 @@ def test_every_truncation_shows_what_is_whole_or_is_refused(tmp_path: Path) -> N
             assert found == list(range(1, whole + 1))
 
 
-def test_a_record_that_lies_twice_is_shown_once(tmp_path: Path) -> None:
+def test_a_record_that_is_there_twice_is_shown_once(tmp_path: Path) -> None:
     content = bytearray(written(tmp_path / "ring", 6))
     content[HEADER_BYTES : HEADER_BYTES + 64] = content[HEADER_BYTES + 64 : HEADER_BYTES + 128]
     assert numbers(bytes(content)) == [2, 3, 4, 5, 6]

@@ -87,7 +87,7 @@ def test_ordinary_code_stays(text: str) -> None:
 
 @pytest.mark.parametrize("secret", KINDS, ids=lambda s: s.kind)
 @pytest.mark.parametrize("around", ["E0000 file.cc:1] {} and so on", "a\n{}\nb"])
-def test_every_kind_of_secret_is_taken_out_wherever_it_stands(secret: Secret, around: str) -> None:
+def test_every_kind_of_secret_is_taken_out_wherever_it_is(secret: Secret, around: str) -> None:
     found = clean(around.format(secret.text))
     assert secret.value not in found
     assert REDACTED in found

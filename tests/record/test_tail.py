@@ -132,7 +132,7 @@ def test_a_record_that_a_read_came_too_early_for_is_not_lost(
     os.close(descriptor)
 
 
-def test_another_file_of_that_name_is_begun_anew(
+def test_another_file_of_that_name_is_begun_again(
     folder: PrivateFolder, writer: RecordWriter
 ) -> None:
     follower = RecordTail("ring", 1 << 20)

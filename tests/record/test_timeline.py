@@ -38,7 +38,7 @@ def test_where_both_cover_the_moment_the_server_wins() -> None:
     assert [v for _, v, s in found if s == "server"] == [1.0] * 10
 
 
-def test_each_resolution_tells_only_what_finer_ones_do_not() -> None:
+def test_each_resolution_reports_only_what_finer_ones_do_not() -> None:
     kernel = {
         "samples": table((9900.0, 5.0), (9900.1, 6.0)),
         "seconds": summaries((9899.0, 3.0, 4.0), (9900.0, 1.0, 9.0)),
@@ -77,7 +77,7 @@ def test_what_the_kernel_says_of_the_time_after_its_death_is_left_out() -> None:
     ],
 )
 @pytest.mark.parametrize("resolution", ["samples", "seconds", "minutes"])
-def test_forged_tables_tell_nothing(resolution: str, forged: object) -> None:
+def test_forged_tables_report_nothing(resolution: str, forged: object) -> None:
     assert timeline(RSS, {}, {resolution: forged}, DIED) == []
 
 

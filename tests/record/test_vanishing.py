@@ -46,7 +46,7 @@ def during_removals(folder: Path, look: Callable[[], object]) -> list[object]:
     return seen
 
 
-def test_all_that_stay_are_told(tmp_path: Path) -> None:
+def test_all_that_stay_are_reported(tmp_path: Path) -> None:
     folder = tmp_path / "f"
     seen = during_removals(folder, lambda: {name for name, _ in file_stats(folder)})
     staying = {path.name for path in folder.iterdir()}
@@ -55,7 +55,7 @@ def test_all_that_stay_are_told(tmp_path: Path) -> None:
     assert file_stats(tmp_path / "none") == []
 
 
-def test_a_link_is_told_as_a_link(tmp_path: Path) -> None:
+def test_a_link_is_reported_as_a_link(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     assert [name for name, _ in file_stats(tmp_path)] == ["link"]
 

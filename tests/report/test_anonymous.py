@@ -55,7 +55,7 @@ NO_HOMES = [
 
 
 @pytest.mark.parametrize(("text", "left"), HOMES)
-def test_a_home_goes_whatever_stands_before_it(text: str, left: str) -> None:
+def test_a_home_goes_whatever_is_before_it(text: str, left: str) -> None:
     anonymous = Anonymous(ANN)
     assert anonymous.text(text) == left
     assert anonymous.count == max(1, left.count("~"))
@@ -63,7 +63,7 @@ def test_a_home_goes_whatever_stands_before_it(text: str, left: str) -> None:
 
 
 @pytest.mark.parametrize("text", NO_HOMES)
-def test_a_folder_home_that_is_nobodys_stays(text: str) -> None:
+def test_a_folder_home_of_nobody_stays(text: str) -> None:
     assert Anonymous(ANN, Identity("", "", "adam")).text(text) == text
 
 
@@ -79,7 +79,7 @@ def test_a_folder_home_that_is_nobodys_stays(text: str) -> None:
         ),
     ],
 )
-def test_the_own_home_goes_wherever_it_lies(home: str, text: str, left: str) -> None:
+def test_the_own_home_goes_wherever_it_is(home: str, text: str, left: str) -> None:
     assert Anonymous(Identity(home, "", "")).text(text) == left
 
 
@@ -95,7 +95,7 @@ def _bundle(host: str, cwd: str, prefix: str = "/opt/venv") -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("host", ["gpu07", "gpu07.lab-smith.example"])
-def test_an_export_elsewhere_does_not_tell_where_the_kernel_ran(host: str) -> None:
+def test_an_export_elsewhere_does_not_report_where_the_kernel_ran(host: str) -> None:
     report = json.loads((WIRE / "report.json").read_text()) | {"stderr_tail": [f"at {host}"]}
     made = export(_bundle(host, "/mnt/c/Users/Bob Miller/p"), report, ANN)
     for name, text in made.files.items():

@@ -52,7 +52,7 @@ def told(bundle: dict[str, Any]) -> list[tuple[str, str]]:
     return [(event["kind"], event["label"]) for event in memory_of(bundle)["events"]]
 
 
-def test_a_fit_that_dies_is_told_from_its_cell_to_its_end() -> None:
+def test_a_fit_that_dies_is_shown_from_its_cell_to_its_end() -> None:
     found = told(
         with_events(
             {"kind": "cell_start", "t": -6.0, "execution_count": 12},
@@ -75,7 +75,7 @@ def test_a_fit_that_dies_is_told_from_its_cell_to_its_end() -> None:
     ]
 
 
-def test_of_many_epochs_some_are_told_and_the_last_always() -> None:
+def test_of_many_epochs_some_are_reported_and_the_last_always() -> None:
     epochs = [{"kind": "epoch_end", "t": -6 + n / 1000, "epoch": n} for n in range(1, 5001)]
     found = [label for kind, label in told(with_events(*epochs)) if kind == "epoch"]
     assert 15 < len(found) <= 30
@@ -107,7 +107,7 @@ def test_events_before_the_curve_and_after_the_death_are_left_out() -> None:
     assert [kind for kind, _ in found] == ["cell", "warning", "crash"]
 
 
-def test_a_standstill_is_on_the_curve() -> None:
+def test_a_hang_is_on_the_curve() -> None:
     bundle = fit_that_dies()
     died = bundle["identity"]["died"]
     hang = {"since": died - 3.0, "noticed": died - 1.0, "wait": "lock", "in_fit": True}

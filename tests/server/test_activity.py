@@ -37,7 +37,7 @@ def test_every_change_is_seen(manager: object) -> None:
     activity.close()
 
 
-def test_a_kernel_that_nobody_talked_to_does_not_stay_busy_for_ever(
+def test_a_kernel_that_nobody_talked_to_does_not_stay_busy(
     manager: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     manager.execution_state = "starting"

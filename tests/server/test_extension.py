@@ -143,7 +143,7 @@ class TestWithoutPosixNames:
         return jp_server_config
 
     @pytest.mark.parametrize("in_vain", [0, 3])
-    async def test_the_return_code_tells(
+    async def test_the_return_code_reports(
         self, server: Server, monkeypatch: pytest.MonkeyPatch, in_vain: int
     ) -> None:
         # A zombie whose other threads are not gone yet has no return code. Meanwhile a restart may begin.
@@ -178,7 +178,7 @@ class TestWithoutPosixNames:
         await wait_until_async(lambda: server.is_ready(kernel_id), "the restarted kernel")
         assert len((await server.get("crashes"))["crashes"]) == 1
 
-    async def test_a_requested_restart_between_two_looks_is_no_crash(
+    async def test_a_requested_restart_between_two_polls_is_no_crash(
         self, server: Server, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         kernel_id = await server.start_kernel()

@@ -125,7 +125,7 @@ def test_a_reloaded_page_gets_what_the_kernel_held_of_each_card(panel: Panel) ->
     assert history(view, "b", panel.view)["gpu_rows"] == {}
 
 
-def test_what_cannot_be_told_is_null_and_never_0(panel: Panel) -> None:
+def test_what_cannot_be_identified_is_null_and_never_0(panel: Panel) -> None:
     ours = panel.machine.kernel("a")
     panel.take(card(0, [process(3_999_999, 70 * GIB)]))
     (device,) = panel.devices("a")
@@ -134,7 +134,7 @@ def test_what_cannot_be_told_is_null_and_never_0(panel: Panel) -> None:
     assert panel.kernel(ours)["gpu"] == {"bytes": None, "tensorflow": []}
 
 
-def test_a_divided_card_is_told_by_its_instances(panel: Panel) -> None:
+def test_a_divided_card_is_named_by_its_instances(panel: Panel) -> None:
     ours = panel.machine.kernel("a")
     listed = [process(ours.identity.pid, 4 * GIB)]
     divided = card(0, None, processes_reason="divided", mig_enabled=True)
@@ -225,7 +225,7 @@ class TestAlarms:
             panel.take(card(0, listed, **hot), card(1, [], **hot), seconds=float(second))
         return [device["alarms"] for device in panel.devices()]
 
-    def test_slow_clocks_are_told_of_the_card_that_a_fit_runs_on(self, panel: Panel) -> None:
+    def test_slow_clocks_are_reported_for_the_card_that_a_fit_runs_on(self, panel: Panel) -> None:
         ours = panel.machine.kernel("a")
         ours.live = Live(training={"active": True})
         (alarm,), nothing = self.slow(panel, ours, 12)
@@ -235,7 +235,7 @@ class TestAlarms:
     def test_without_a_fit_they_are_not(self, panel: Panel) -> None:
         assert self.slow(panel, panel.machine.kernel("a"), 30) == [[], []]
 
-    def test_a_fault_is_told_of_its_own_card(self, panel: Panel) -> None:
+    def test_a_fault_is_reported_for_its_own_card(self, panel: Panel) -> None:
         event = {"time": 1.0, "xid": 79, "gpu_uuid": "GPU-1", "nvml_index": 1}
         panel.take(card(0, []), card(1, []), events=(event,))
         first, second = panel.devices()

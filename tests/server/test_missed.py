@@ -16,7 +16,7 @@ from tests.rigs.waiting import wait_until_async
 from .conftest import Server
 
 
-async def test_a_restarted_kernel_that_nobody_saw_is_told_once_its_restarter_finds_it(
+async def test_a_restarted_kernel_that_nobody_saw_is_reported_once_its_restarter_finds_it(
     server: Server, data_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kernel_id = await server.start_kernel()
@@ -44,7 +44,7 @@ async def test_a_restarted_kernel_that_nobody_saw_is_told_once_its_restarter_fin
     assert len(crashes) == 2
 
 
-async def test_kernels_that_die_while_orphans_are_looked_for_are_told_once_by_who_saw_it(
+async def test_kernels_that_die_while_orphans_are_searched_for_are_reported_once_by_who_saw_it(
     server: Server, data_folder: Path
 ) -> None:
     pids = [await server.pid(await server.start_kernel()) for _ in range(3)]

@@ -14,7 +14,7 @@ from jupyter_tfguard.shield import PROBLEMS_FILE, read_problems
 pytestmark = pytest.mark.quick
 
 
-def test_what_several_processes_met_is_told_once_newest_first() -> None:
+def test_what_several_processes_met_is_reported_once_newest_first() -> None:
     noted = [
         {"time": float(number), "pid": number, "place": place, "what": "No space left", "fix": ""}
         for number, place in enumerate(["recording", "report", "recording"])

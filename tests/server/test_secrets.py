@@ -59,7 +59,7 @@ async def start(server: Server, path: str) -> str:
     return kernel_id
 
 
-async def test_none_of_fifty_kinds_of_secrets_is_kept_or_told(
+async def test_none_of_fifty_kinds_of_secrets_is_kept_or_reported(
     server: Server,
     data_folder: Path,
     monkeypatch: pytest.MonkeyPatch,

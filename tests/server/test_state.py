@@ -73,7 +73,7 @@ def test_a_number_has_the_shape_of_the_sample(monitored: MonitoredKernel) -> Non
     assert unwatched["watched"] is False
 
 
-def test_a_limit_of_the_process_is_told_as_in_the_sample(monitored: MonitoredKernel) -> None:
+def test_a_limit_of_the_process_is_reported_as_in_the_sample(monitored: MonitoredKernel) -> None:
     wanted = json.loads((SAMPLES / "number_ulimit.json").read_text())["host"]
     monitored._shared = {"host.total_bytes": 64e9, "host.available_bytes": 50e9}
     monitored._ulimit = {
@@ -85,7 +85,7 @@ def test_a_limit_of_the_process_is_told_as_in_the_sample(monitored: MonitoredKer
     assert found["host"]["used_bytes"] == wanted["used_bytes"]
 
 
-def test_the_limit_ahead_is_told_while_the_kernel_is_busy(monitored: MonitoredKernel) -> None:
+def test_the_limit_ahead_is_reported_while_the_kernel_is_busy(monitored: MonitoredKernel) -> None:
     wanted = json.loads((SAMPLES / "tick.json").read_text())["kernel"]["host"]["forecast"]
     assert state(monitored)["host"]["forecast"] is None
     for second in range(40):
@@ -232,7 +232,7 @@ def test_a_kernel_that_is_no_ipykernel_gets_a_sentence_and_no_command(
     assert "xpython starts it" in guard["text"]
 
 
-def test_a_guard_switched_off_by_the_environment_is_told_at_once_and_by_name() -> None:
+def test_a_guard_switched_off_by_the_environment_is_reported_at_once_and_by_name() -> None:
     environment = {**os.environ, "TFGUARD_DISABLE": "1"}
     with subprocess.Popen(
         [sys.executable, "-c", "input()"], env=environment, stdin=subprocess.PIPE
@@ -261,7 +261,7 @@ def test_an_environment_that_read_empty_at_the_start_is_read_again(
     monitored.close()
 
 
-def test_a_kernel_of_another_language_is_not_told_to_install_python(
+def test_a_kernel_of_another_language_is_not_advised_to_install_python(
     monitored: MonitoredKernel,
 ) -> None:
     guard = state(monitored, language="R")["guard"]
@@ -293,7 +293,9 @@ def test_a_hang_names_the_worker_that_was_killed_in_the_same_run(
     assert worker(1000.0) is None  # it computes
 
 
-def test_growth_is_absent_without_tensorflow_and_told_with_it(monitored: MonitoredKernel) -> None:
+def test_growth_is_absent_without_tensorflow_and_reported_with_it(
+    monitored: MonitoredKernel,
+) -> None:
     monitored.live = Live(header={"guard": {"growth": None, "problems": ["no ring"]}})
     assert state(monitored)["guard"] == {
         "loaded": True,

@@ -61,7 +61,7 @@ async def start(server: Server, data_folder: Path) -> tuple[str, int]:
         (signal.SIGSEGV, "segfault_native"),
     ],
 )
-async def test_the_signal_behind_the_exit_code_is_told_once_and_never_as_certain(
+async def test_the_signal_behind_the_exit_code_is_reported_once_and_never_as_certain(
     server: Server, data_folder: Path, number: signal.Signals, cause: str
 ) -> None:
     kernel_id, pid = await start(server, data_folder)
@@ -87,7 +87,7 @@ async def test_an_exit_code_of_the_kernels_own_is_passed_on_as_one(
     assert (crash["cause"], crash["confidence"], crash["pid"]) == ("sys_exit", "likely", pid)
 
 
-async def test_a_kernel_whose_starter_was_killed_is_told_of_once_with_its_own_recording(
+async def test_a_kernel_whose_starter_was_killed_is_reported_once_with_its_own_recording(
     server: Server, data_folder: Path
 ) -> None:
     kernel_id, pid = await start(server, data_folder)
@@ -102,7 +102,7 @@ async def test_a_kernel_whose_starter_was_killed_is_told_of_once_with_its_own_re
     assert len((await server.get("crashes"))["crashes"]) == 1
 
 
-async def test_of_a_kernel_that_goes_on_nothing_is_told_when_its_starter_ends(
+async def test_of_a_kernel_that_goes_on_nothing_is_reported_when_its_starter_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(wrapped, "_ENDS_SECONDS", 0.2)

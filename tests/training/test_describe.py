@@ -23,7 +23,7 @@ def batch(**arguments: Any) -> tuple[Any, Any, Any]:
     return plan.batch_size, plan.batch_shape, plan.batch_dtype
 
 
-def test_arrays_tell_size_shape_and_type() -> None:
+def test_arrays_report_size_shape_and_type() -> None:
     x = np.zeros((500, 10, 3), "float32")
     assert batch(x=x, batch_size=128) == (128, [128, 10, 3], "float32")
     assert batch(x=x, batch_size=None) == (32, [32, 10, 3], "float32")
@@ -102,7 +102,7 @@ def touch(path: Path, when: float) -> None:
     os.utime(path, (when, when))
 
 
-def test_a_checkpoint_is_told_once_and_again_when_it_is_written_again(tmp_path: Path) -> None:
+def test_a_checkpoint_is_reported_once_and_again_when_it_is_written_again(tmp_path: Path) -> None:
     path, began = tmp_path / "best.keras", time.time()
     touch(path, began - 60)
     watch = CheckpointWatch([Mine(str(path)), object()], since=began)

@@ -79,7 +79,7 @@ def test_the_other_methods_are_followed(keras_kernel: GuardedKernel, what: str, 
     assert run.ran.stdout.strip() == {"evaluate": "()", "predict": "(96, 1)"}[what]
 
 
-def test_a_data_set_tells_its_batch(keras_kernel: GuardedKernel) -> None:
+def test_a_data_set_reports_its_batch(keras_kernel: GuardedKernel) -> None:
     code = "data = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(9).batch(24).map(lambda a, b: (a, b)).prefetch(2)\n"
     fit = Fitted(keras_kernel, code + "model.fit(data, verbose=0);")
     start = fit.one("fit_start")
@@ -175,7 +175,7 @@ model.fit(x, y, epochs=2, verbose=0, callbacks=[Predicts()]);
     assert len(fit.all("epoch_end")) == 2
 
 
-def test_the_file_of_a_checkpoint_is_told(keras_kernel: GuardedKernel) -> None:
+def test_the_file_of_a_checkpoint_is_reported(keras_kernel: GuardedKernel) -> None:
     code = (
         "checkpoint = keras.callbacks.ModelCheckpoint('kept-{epoch:02d}.keras')\n"
         "backup = keras.callbacks.BackupAndRestore('backup', delete_checkpoint=False)\n"
@@ -200,7 +200,7 @@ def test_a_long_row_of_quick_runs_does_not_flood_the_journal(keras_kernel: Guard
     assert len(Fitted(keras_kernel, "model.fit(x, y, verbose=0);").all("fit_start")) == 1
 
 
-def test_status_tells_of_the_last_training(keras_kernel: GuardedKernel) -> None:
+def test_status_reports_the_last_training(keras_kernel: GuardedKernel) -> None:
     keras_kernel.run("model.fit(x, y, epochs=2, verbose=0);")
     lines = keras_kernel.run("%tfguard").stdout.splitlines()
     assert any(

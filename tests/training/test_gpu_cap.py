@@ -175,7 +175,7 @@ class TestInAKernel:
         assert status.count("no such luck") == 1
         assert noted.count("no such luck") == 1
 
-    def test_it_is_set_after_the_users_import_and_told(self, tmp_path: Path) -> None:
+    def test_it_is_set_after_the_users_import_and_reported(self, tmp_path: Path) -> None:
         self.kernel(tmp_path)
         with guarded_kernel(tmp_path) as kernel:
             ran = kernel.run(

@@ -62,7 +62,7 @@ def test_in_every_combination_the_state_is_what_tensorflow_would_do(
 
 
 class TestAnotherAllocator:
-    def test_it_is_told_with_what_it_means_and_needs(self, tensorflow: PretendedGpus) -> None:
+    def test_it_is_reported_with_what_it_means_and_needs(self, tensorflow: PretendedGpus) -> None:
         found, text = state(tensorflow, ASYNC)
         assert found == "async"
         assert "memory growth has no effect on it" in text
@@ -86,7 +86,7 @@ class TestNoGpu:
         )
 
 
-def test_a_contrary_call_is_told_with_the_way_out(tensorflow: PretendedGpus) -> None:
+def test_a_contrary_call_is_reported_with_the_way_out(tensorflow: PretendedGpus) -> None:
     found, text = state(tensorflow, "", "for gpu in gpus(): grow(gpu, False)", "start()")
     assert found == "on"
     assert "tfguard's variable overrides your set_memory_growth(False)" in text

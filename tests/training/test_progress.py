@@ -148,7 +148,7 @@ def test_steps_per_second_go_on_from_epoch_to_epoch(clock: Clock) -> None:
         watch.epoch_ends(epoch, {"loss": 1.0})
 
 
-def test_what_is_known_only_later_is_told_later(clock: Clock) -> None:
+def test_what_is_known_only_later_is_reported_later(clock: Clock) -> None:
     watch, _, events, _ = make()
     watch.begins({"steps": None, "epochs": 1, "verbose": 0})
     watch.epoch_begins(0)
@@ -191,7 +191,7 @@ def test_logs_become_floats_and_the_rest_is_left_out() -> None:
     assert len(plain_logs({str(n): n for n in range(100)})) == 12
 
 
-def test_what_a_short_run_learns_is_told_at_its_end(clock: Clock) -> None:
+def test_what_a_short_run_learns_is_reported_at_its_end(clock: Clock) -> None:
     watch, _, events, _ = make()
     watch.begins({"steps": 2, "epochs": 1})
     watch.epoch_begins(0)

@@ -124,7 +124,7 @@ class Keras:
             pass
 
 
-def test_an_alarm_while_a_fit_is_being_told_of_ends_it(
+def test_an_alarm_while_a_fit_is_being_reported_ends_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TFGUARD_DIR", str(tmp_path / "guard"))

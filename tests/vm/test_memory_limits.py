@@ -44,7 +44,9 @@ def test_the_limit_of_the_kernels_own_group_is_certain_and_named(told: Told) -> 
     assert "start of cell [2]" in " ".join(evidence(report))
 
 
-def test_a_limit_around_the_kernels_own_group_is_told_as_that_of_the_ancestor(told: Told) -> None:
+def test_a_limit_around_the_kernels_own_group_is_reported_as_that_of_the_ancestor(
+    told: Told,
+) -> None:
     seen = told("ancestor limit")
     report = seen["report"]
     assert (report["cause"], report["confidence"]) == ("cgroup_oom", "certain"), report
@@ -99,7 +101,7 @@ def test_the_orphan_is_reported_exactly_once(told: Told) -> None:
     assert (again["code"], again["count"]) == (0, 1)
 
 
-def test_a_kernel_without_a_server_is_told_of_by_the_command(told: Told) -> None:
+def test_a_kernel_without_a_server_is_reported_by_the_command(told: Told) -> None:
     seen = told("unwatched")
     report = seen["report"]
     assert counted(seen["events"]) == {"oom": 1, "oom_kill": 1}

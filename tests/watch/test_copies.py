@@ -189,7 +189,7 @@ a broken line
         ("/mnt/with", False), ("/c/Users", True), ("/over/x", False), ("/stick/x", False),
     ],
 )  # fmt: skip
-def test_remote_file_systems_are_told_from_local_ones(
+def test_remote_file_systems_are_distinguished_from_local_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, remote: bool
 ) -> None:
     monkeypatch.setattr(sys, "platform", "linux")

@@ -174,7 +174,7 @@ def test_a_rise_by_others_is_not_foretold_for_this_kernel() -> None:
     assert first(run(ramp(50 * MIB), 100, own=lambda now: GIB)) is None
 
 
-def test_an_unwatched_gap_begins_anew() -> None:
+def test_an_unwatched_gap_begins_again() -> None:
     forecaster = Forecaster(-FIRST_SECONDS)
     for start in (0.0, 60.0):
         for number in range(10 * HERTZ):
@@ -184,7 +184,7 @@ def test_an_unwatched_gap_begins_anew() -> None:
             assert forecaster.now() is None
 
 
-def test_another_limit_begins_anew() -> None:
+def test_another_limit_begins_again() -> None:
     forecaster = Forecaster(-FIRST_SECONDS)
     for number in range(25 * HERTZ):
         forecaster.add(

@@ -64,7 +64,7 @@ class TestDeath:
         gpu_map.take(told(card(0, []), time=died - 61.0))
         assert gpu_facts(gpu_map, ours, died) == ()
 
-    def test_why_processes_could_not_be_told_is_kept(
+    def test_why_processes_could_not_be_identified_is_kept(
         self, machine: Machine, gpu_map: GpuMap
     ) -> None:
         ours, died = machine.kernel("a"), time.time()
@@ -102,7 +102,7 @@ class TestDeath:
         later.join()
         assert (took >= 0.25) is waits
 
-    def test_where_processes_cannot_be_told_its_own_word_counts(
+    def test_where_processes_cannot_be_identified_what_it_reports_counts(
         self, machine: Machine, gpu_map: GpuMap
     ) -> None:
         ours = machine.kernel("a")

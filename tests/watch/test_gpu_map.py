@@ -22,7 +22,7 @@ def only(gpu_map: GpuMap) -> Card:
 
 
 class TestHolders:
-    def test_kernels_children_and_others_are_told_apart(
+    def test_kernels_children_and_others_are_kept_apart(
         self, machine: Machine, gpu_map: GpuMap
     ) -> None:
         child = machine.has(900_001)
@@ -47,7 +47,7 @@ class TestHolders:
         assert found.note is None
         assert gpu_map.own_bytes(ours) == 3 * GIB
 
-    def test_a_grandchild_that_nobody_has_looked_for_is_the_kernels(
+    def test_a_grandchild_that_nobody_has_searched_for_is_the_kernels(
         self, machine: Machine, gpu_map: GpuMap
     ) -> None:
         ours = machine.kernel("a", NEITHER)

@@ -86,14 +86,14 @@ def test_a_gpu_at_work_excuses_and_an_idle_one_does_not(bench: Bench, start: Sta
     wait_until(lambda: monitored.hang is None)
 
 
-def test_only_a_running_cell_can_stand_still(bench: Bench, start: Start) -> None:
+def test_only_a_running_cell_can_hang(bench: Bench, start: Start) -> None:
     monitored = bench.watch(start(STUCK).pid)
     assert stays_quiet(monitored)
     bench.runs_cell = True
     wait_until(lambda: monitored.hang is not None)
 
 
-def test_a_wait_that_needs_stacks_to_be_judged_is_not_told_without_them(
+def test_a_wait_that_needs_stacks_to_be_judged_is_not_reported_without_them(
     bench: Bench, start: Start
 ) -> None:
     bench.runs_cell = True

@@ -38,7 +38,7 @@ def end(recording: Recording, count: int, **more: Any) -> None:
 
 
 class TestCells:
-    def test_an_ended_cell_is_told_by_its_rise_and_what_stayed(
+    def test_an_ended_cell_is_named_by_its_rise_and_what_stayed(
         self, recording: Recording, reader: LiveReader
     ) -> None:
         start(recording, 3)
@@ -92,7 +92,7 @@ class TestCells:
         end(recording, 2)
         assert [cell["running"] for cell in reader.read().cells] == [False, False]
 
-    def test_a_watcher_tells_the_rise_of_the_running_cell_from_its_own_samples(
+    def test_a_watcher_reports_the_rise_of_the_running_cell_from_its_own_samples(
         self, recording: Recording
     ) -> None:
         monitored = MonitoredKernel(os.getpid(), Kernel("k"), SharedGroups())
@@ -133,7 +133,9 @@ class TestCells:
 
 
 class TestGpuOom:
-    def test_the_newest_is_told_and_marked(self, recording: Recording, reader: LiveReader) -> None:
+    def test_the_newest_is_reported_and_marked(
+        self, recording: Recording, reader: LiveReader
+    ) -> None:
         assert reader.read().gpu_oom is None
         start(recording, 4)
         recording.event("gpu_oom", execution_count=4, lines=["a", "b", "c"], asked_bytes=7)

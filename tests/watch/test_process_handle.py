@@ -45,7 +45,7 @@ def test_the_signal_is_named_and_the_starter_can_still_wait(
 
 
 @pytest.mark.parametrize("code", [0, 137])
-def test_the_exit_code_is_told(start: Start, code: int) -> None:
+def test_the_exit_code_is_reported(start: Start, code: int) -> None:
     process = start(f"print(flush=True); import os, sys; sys.stdin.read(); os._exit({code})")
     handle = ProcessHandle(process.pid)
     assert process.stdin is not None
