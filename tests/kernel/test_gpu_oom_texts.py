@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -14,6 +13,7 @@ from jupyter_tfguard.kernel.cells.gpu_oom import (
     out_of_memory_text,
     speaks_of_gpu,
 )
+from jupyter_tfguard.record.events import Event, GpuOom
 from tests.kernel.gpu_oom_rig import (
     COPY,
     FULL,
@@ -100,11 +100,9 @@ class TestFinding:
 
 @pytest.mark.quick
 class TestTelling:
-    def notice(
-        self, events: list[dict[str, Any]], native: str, *, prints: bool = True
-    ) -> GpuOomNotice:
+    def notice(self, events: list[Event], native: str, *, prints: bool = True) -> GpuOomNotice:
         return GpuOomNotice(
-            lambda kind, **fields: events.append({"kind": kind} | fields),
+            events.append,
             lambda: 8192,
             lambda place: native,
             lambda seconds: None,
@@ -116,20 +114,20 @@ class TestTelling:
     def test_switched_off_it_prints_nothing_and_the_panel_hears_of_it(
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        events: list[dict[str, Any]] = []
+        events: list[Event] = []
         notice = self.notice(events, FULL, prints=False)
         notice.report(error(ON_GPU), Beginning(0, 9.0), 7)
         assert capsys.readouterr() == ("", "")
-        assert [event["kind"] for event in events] == ["gpu_oom"]
+        assert [event.kind for event in events] == ["gpu_oom"]
 
     def test_only_the_fit_of_this_cell_counts(self, capsys: pytest.CaptureFixture[str]) -> None:
-        events: list[dict[str, Any]] = []
+        events: list[Event] = []
         notice = self.notice(events, FULL)
         notice.report(error(ON_GPU), Beginning(0, 9.0), 7)
         assert "batch_size=32) instead of 64" in capsys.readouterr().err
         notice.report(error(ON_GPU), Beginning(0, 11.0), 8)
         assert "batch_size" not in capsys.readouterr().err
-        assert [event["execution_count"] for event in events] == [7, 8]
+        assert [event.execution_count for event in events if isinstance(event, GpuOom)] == [7, 8]
 
     def test_a_fit_that_xla_compiled_gets_its_lines_too(
         self, capsys: pytest.CaptureFixture[str]
@@ -144,7 +142,7 @@ class TestTelling:
     def test_text_from_outside_makes_no_line_longer_than_a_line(
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        events: list[dict[str, Any]] = []
+        events: list[Event] = []
         long = FULL.replace("Conv2D", "x" * 5000).replace(" next 1", f" by op {'y' * 5000} next 1")
         self.notice(events, long).report(error(ON_GPU), Beginning(0, 9.0), 7)
         lines = capsys.readouterr().err.splitlines()

@@ -66,7 +66,7 @@ def test_the_last_checkpoint(tmp_path: Path) -> None:
 
     def newest() -> list[str]:
         watch = CheckpointWatch([callback], since=0.0)
-        return [os.path.basename(written["path"]) for written in watch.poll()]
+        return [os.path.basename(written.path or "") for written in watch.poll()]
 
     assert newest() == []
     assert all(found == ["last.keras"] for found in during_removals(folder, newest))
