@@ -6,6 +6,8 @@ import contextlib
 import gc
 import queue
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from types import CellType, FrameType, MethodType
 from typing import Any
@@ -19,6 +21,7 @@ _VALIDATION = ("_eval_epoch_iterator", "_eval_data_handler")
 _OPS, _FUNCTIONS = "tensorflow.python.framework.ops", "_py_funcs_used_in_graph"
 _ADAPTERS = "keras.src.trainers.data_adapters."
 _THREAD_SECONDS = 1.0
+_AGAIN_SECONDS = (0.5, 3.0)
 _REACHED = 16  # objects from a function to the adapter
 
 
@@ -33,6 +36,14 @@ def release(error: BaseException | None) -> None:
     with shielded("freeing the data of a stopped fit"):
         if _drop_adapters():
             gc.collect()
+            threading.Thread(target=_collect_again, name="tfguard-collect", daemon=True).start()
+
+
+def _collect_again() -> None:
+    # A native thread that is still in a call holds the data until the call ends, and then nothing collects the cycle.
+    for seconds in _AGAIN_SECONDS:
+        time.sleep(seconds)
+        gc.collect()
 
 
 def release_validation(model: Any) -> None:
