@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from ..record.events import FitStart
 
-FIELDS = ("model_number", "models_alive", "session_cleared", "jit_compile")
 OWN_PROCESS = "Run each fit in its own process, or build the model once and reset its weights."
 _FEWEST = 3
 

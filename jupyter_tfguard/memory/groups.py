@@ -81,12 +81,19 @@ class MemoryGroup(NamedTuple):
 
     def limit_bytes(self) -> int | None:
         """Bytes the group may use; None = no limit. Source: memory.limit_in_bytes, memory.max."""
-        limit = self._int(self.files.limit)
-        return None if limit is None or limit >= _V1_NO_LIMIT_BYTES else limit
+        return self._limit(self.files.limit)
 
     def used_bytes(self) -> int | None:
         """Bytes in use, file cache included. Source: memory.usage_in_bytes, memory.current."""
         return self._int(self.files.used)
+
+    def swap_limit_bytes(self) -> int | None:
+        """Bytes of swap, in version 1 of memory and swap, that the group may use; None = no limit."""
+        return self._limit(self.files.swap_limit)
+
+    def swap_used_bytes(self) -> int | None:
+        """Bytes in use of what :meth:`swap_limit_bytes` counts; None if the system does not count it."""
+        return self._int(self.files.swap_used)
 
     def peak_bytes(self) -> int | None:
         """Highest use. Source: memory.max_usage_in_bytes; memory.peak, Linux 5.19 and later."""
@@ -149,6 +156,10 @@ class MemoryGroup(NamedTuple):
     def files(self) -> GroupFiles:
         """The names of its files."""
         return FILES[self.version]
+
+    def _limit(self, name: str) -> int | None:
+        limit = self._int(name)
+        return None if limit is None or limit >= _V1_NO_LIMIT_BYTES else limit
 
     def _int(self, name: str) -> int | None:
         return read_int(f"{self.directory}/{name}")

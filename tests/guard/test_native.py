@@ -1,4 +1,4 @@
-"""The native sampler on memory groups made of files: the same figures as the Python one, trips, and what is missing."""
+"""The native sampler on memory groups made of files: the same figures as memory/available.py, trips, and what is missing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jupyter_tfguard.errors import SourceUnavailable
 from jupyter_tfguard.guard import native
 from jupyter_tfguard.guard.native import NativeGuard
 from jupyter_tfguard.levels import Levels
-from jupyter_tfguard.memory.available import AvailableMemory
+from jupyter_tfguard.memory.available import headroom
 from jupyter_tfguard.memory.groups import MemoryGroup
 from jupyter_tfguard.units import MIB
 from tests.rigs.waiting import wait_until
@@ -77,7 +77,7 @@ class Group:
 
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("limit", [str(LIMIT), "max"])
-def test_it_reads_what_the_python_sampler_reads(tmp_path: Path, version: int, limit: str) -> None:
+def test_it_reads_what_python_reads(tmp_path: Path, version: int, limit: str) -> None:
     if version == 1 and limit == "max":
         limit = "9223372036854771712"
     made = [Group(tmp_path / "own", version, limit), Group(tmp_path / "above", version)]
@@ -86,10 +86,9 @@ def test_it_reads_what_the_python_sampler_reads(tmp_path: Path, version: int, li
     made[1].use(200 * MIB)
     groups = [one.group for one in made]
     guard.use_groups(groups)
-    python = AvailableMemory(groups)
-    assert guard.total_bytes() == python.total_bytes() == LIMIT
-    assert guard.available_bytes() == python.read() == LIMIT + 3 * MIB - 200 * MIB
-    python.close()
+    python = headroom(groups)
+    assert guard.total_bytes() == python.smallest_bytes == LIMIT
+    assert guard.available_bytes() == python.left_bytes == LIMIT + 3 * MIB - 200 * MIB
     guard.use_groups([])
 
 

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from jupyter_tfguard.errors import SourceUnavailable
-from jupyter_tfguard.memory.available import AvailableMemory
+from jupyter_tfguard.memory.available import headroom
 from jupyter_tfguard.memory.groups import MemoryGroup, memory_groups
 from jupyter_tfguard.units import GIB, MIB
 
@@ -50,9 +50,9 @@ def second_version(
 def test_file_cache_of_a_group_is_available(tmp_path: Path, make: object) -> None:
     machine(tmp_path, 8 * GIB)
     limited = make(tmp_path / "g", 2 * GIB, GIB, 100 * MIB)  # type: ignore[operator]
-    found = AvailableMemory([limited], root=str(tmp_path))
-    assert found.read() == GIB + 100 * MIB
-    assert found.total_bytes() == 2 * GIB
+    found = headroom([limited], root=str(tmp_path))
+    assert found.left_bytes == GIB + 100 * MIB
+    assert found.smallest_bytes == 2 * GIB
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -66,14 +66,14 @@ def test_the_cache_of_a_file_that_was_just_deleted_is_not_available(
     limited = make(tmp_path / "g", 2 * GIB, 310 * MIB, 4096)
     (tmp_path / "g/memory.stat").write_text(stat.format(280 * MIB, 20 * MIB, 1500 * MIB))
     assert limited.reclaimable_bytes() == 10 * MIB
-    found = AvailableMemory([limited], root=str(tmp_path))
-    assert found.read() == 2 * GIB - 300 * MIB
+    found = headroom([limited], root=str(tmp_path))
+    assert found.left_bytes == 2 * GIB - 300 * MIB
 
 
 def test_the_least_of_machine_and_groups_counts(tmp_path: Path) -> None:
     machine(tmp_path, 300 * MIB)
     limited = second_version(tmp_path / "g", 2 * GIB, GIB, 4096)
-    assert AvailableMemory([limited], root=str(tmp_path)).read() == 300 * MIB
+    assert headroom([limited], root=str(tmp_path)).left_bytes == 300 * MIB
 
 
 @pytest.mark.parametrize(
@@ -84,13 +84,13 @@ def test_a_group_without_a_limit_limits_nothing(
 ) -> None:
     machine(tmp_path, 8 * GIB)
     free = make(tmp_path / "g", no_limit, GIB, 4096)  # type: ignore[operator]
-    found = AvailableMemory([free], root=str(tmp_path))
-    assert (found.read(), found.total_bytes()) == (8 * GIB, 16 * GIB)
+    found = headroom([free], root=str(tmp_path))
+    assert (found.left_bytes, found.smallest_bytes) == (8 * GIB, 16 * GIB)
 
 
 def test_swap_is_available(tmp_path: Path) -> None:
     machine(tmp_path, 8 * GIB, swap=GIB)
-    assert AvailableMemory([], root=str(tmp_path)).read() == 9 * GIB
+    assert headroom([], root=str(tmp_path)).left_bytes == 9 * GIB
 
 
 @pytest.mark.parametrize(
@@ -102,8 +102,7 @@ def test_swap_of_a_group_has_a_limit_of_its_own_in_version_2(
     machine(tmp_path, 8 * GIB, swap=GIB)
     swap = {"memory__swap__max": allowed, "memory__swap__current": used}
     limited = second_version(tmp_path / "g", 2 * GIB, GIB, 4096, **swap)
-    found = AvailableMemory([limited], root=str(tmp_path)).read()
-    assert found is not None
+    found = headroom([limited], root=str(tmp_path)).left_bytes
     assert abs(found - left * MIB) < MIB
 
 
@@ -112,18 +111,15 @@ def test_version_1_limits_memory_and_swap_together(tmp_path: Path, both: int, le
     machine(tmp_path, 8 * GIB, swap=4 * GIB)
     files = {"memory__memsw__limit_in_bytes": both, "memory__memsw__usage_in_bytes": GIB}
     limited = first_version(tmp_path / "g", 2 * GIB, GIB, 4096, **files)
-    found = AvailableMemory([limited], root=str(tmp_path)).read()
-    assert found is not None
+    found = headroom([limited], root=str(tmp_path)).left_bytes
     assert abs(found - left * MIB) < MIB
 
 
 def test_a_system_without_figures_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SourceUnavailable):
-        AvailableMemory([], root=str(tmp_path))
+        headroom([], root=str(tmp_path))
 
 
 def test_this_machine() -> None:
-    found = AvailableMemory(memory_groups(os.getpid()))
-    left = found.read()
-    assert left is not None
-    assert 0 < left <= found.total_bytes() + psutil.swap_memory().total
+    found = headroom(memory_groups(os.getpid()))
+    assert 0 < found.left_bytes <= found.smallest_bytes + psutil.swap_memory().total

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_tfguard.memory.available import AvailableMemory
+from jupyter_tfguard.errors import SourceUnavailable
+from jupyter_tfguard.memory import available
 from jupyter_tfguard.predict.own_memory import CannotEstimate, Room
 from tests.kernel.rig import GuardedKernel, guarded_kernel, works
 
@@ -383,6 +384,9 @@ def test_the_batch_of_every_form_of_a_pipeline_is_known(keras_kernel: GuardedKer
 
 
 def test_unknown_memory_is_not_taken_for_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(AvailableMemory, "read", lambda self: None)
+    def no_figures(path: str) -> str:
+        raise SourceUnavailable(path)
+
+    monkeypatch.setattr(available, "read_text", no_figures)
     with pytest.raises(CannotEstimate, match="available memory is unknown"):
         Room.now()
